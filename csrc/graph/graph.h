@@ -1,0 +1,75 @@
+// The captured graph: our own IR, turned into torch.fx once at the end and only when someone looks at it.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ref.h"
+#include "shapes/tensor_meta.h"
+#include "source/source.h"
+
+namespace cdynamo {
+
+struct Node;
+
+// What an operation returns, without running it.
+struct ResultMeta {
+  enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Constant } kind = None;
+  TensorMeta tensor;                // Tensor
+  std::vector<ResultMeta> items;    // Tuple, List, NamedTuple
+  ObjectRef object;                 // NamedTuple: its class (torch.return_types.max, ...); Constant: the object itself
+};
+
+// An operand: a node, a Python constant, or a container of operands.
+struct Arg {
+  enum Kind : uint8_t { NodeRef, Constant, List, Tuple, Dict, Slice } kind = Constant;
+  Node* node = nullptr;
+  ObjectRef object;          // Constant: the object; Dict: tuple of keys; Tuple of a namedtuple class: the class
+  std::vector<Arg> items;    // List, Tuple, Dict values, Slice (3 items)
+};
+
+enum class NodeOp : uint8_t { Placeholder, CallFunction, CallMethod, GetAttr, Output };
+
+// Where in the user's program: a chain from the innermost frame outwards, owned by the trace.
+struct TracePlace {
+  PyObject* code = nullptr;  // PyCodeObject, borrowed from the trace
+  int32_t line = 0;
+  const TracePlace* caller = nullptr;
+  // The nn.Module whose forward this frame runs, or null: (path such as L['self'].layer[0], type), for nn_module_stack.
+  const Source* module = nullptr;
+  PyObject* moduleType = nullptr;  // borrowed
+};
+
+struct Node {
+  NodeOp op;
+  int32_t id = 0;                // position in the graph
+  ObjectRef target;              // callable, or str for CallMethod/GetAttr/Placeholder
+  std::vector<Arg> args;
+  std::vector<std::pair<ObjectRef, Arg>> kwargs;
+  std::string nameHint;          // name of the user's variable it was stored to, may be empty
+  ResultMeta result;
+  const TracePlace* place = nullptr;
+  const Source* source = nullptr;  // Placeholder
+  PyObject* example = nullptr;     // Placeholder: the real input, borrowed, valid during the capture only
+};
+
+// Append-only with truncation, so that a checkpoint is a position.
+class Graph {
+ public:
+  Node* add(NodeOp op, ObjectRef target, std::vector<Arg> args, std::vector<std::pair<ObjectRef, Arg>> kwargs);
+  size_t position() const { return nodes_.size(); }
+  void truncate(size_t position);
+  const std::deque<Node>& nodes() const { return nodes_; }
+  std::deque<Node>& nodes() { return nodes_; }
+  size_t callCount() const;  // nodes that are calls
+
+  // Filled by emission: which nodes the compiled code reads back, in order.
+  std::vector<Node*> outputs;
+
+ private:
+  std::deque<Node> nodes_;
+};
+
+}  // namespace cdynamo

@@ -1,0 +1,80 @@
+#include "guards/facts.h"
+
+#include "base/error.h"
+
+namespace cdynamo {
+
+namespace {
+
+uint64_t mix(uint64_t h, uint64_t v) { return (h ^ (v + 0x9E3779B97F4A7C15ull + (h << 6) + (h >> 2))) * 0xff51afd7ed558ccdull; }
+
+}  // namespace
+
+// Facts with the same key say the same: the key covers identity of everything but the metadata index of tensors
+// (a source has one tensor fact) and equal constants (the same source always shows the same object in one capture).
+uint64_t FactList::keyOf(const Fact& f) {
+  uint64_t h = mix(0x1234567, static_cast<uint64_t>(f.kind));
+  h = mix(h, reinterpret_cast<uint64_t>(f.source));
+  h = mix(h, reinterpret_cast<uint64_t>(f.otherSource));
+  if (f.kind == FactKind::Tensor || f.kind == FactKind::DictKeys || f.kind == FactKind::SetEquals || f.kind == FactKind::EqualsConstant)
+    return h;
+  h = mix(h, reinterpret_cast<uint64_t>(f.object.get()));
+  h = mix(h, reinterpret_cast<uint64_t>(f.name.get()));
+  return h;
+}
+
+void FactList::add(Fact fact) {
+  if (!seen_.insert(keyOf(fact)).second) return;
+  fact.place = place_;
+  facts_.push_back(std::move(fact));
+}
+
+void FactList::truncate(size_t position) {
+  while (facts_.size() > position) {
+    if (facts_.back().kind == FactKind::Tensor) tensors_.resize(static_cast<size_t>(facts_.back().number));
+    seen_.erase(keyOf(facts_.back()));
+    facts_.pop_back();
+  }
+}
+
+void FactList::typeIs(const Source* s, PyTypeObject* type) { add({.kind = FactKind::TypeIs, .source = s, .object = ObjectRef::share(type)}); }
+void FactList::identityIs(const Source* s, PyObject* object) {
+  add({.kind = FactKind::IdentityIs, .source = s, .object = ObjectRef::share(object)});
+}
+void FactList::identityIsNot(const Source* s, PyObject* object) {
+  add({.kind = FactKind::IdentityIsNot, .source = s, .object = ObjectRef::share(object)});
+}
+void FactList::equalsConstant(const Source* s, PyObject* constant) {
+  add({.kind = FactKind::EqualsConstant, .source = s, .object = ObjectRef::share(constant)});
+}
+void FactList::length(const Source* s, Py_ssize_t n) { add({.kind = FactKind::Length, .source = s, .number = n}); }
+void FactList::dictLacks(const Source* s, PyObject* key) { add({.kind = FactKind::DictLacks, .source = s, .object = ObjectRef::share(key)}); }
+void FactList::dictKeys(const Source* s, PyObject* keys) { add({.kind = FactKind::DictKeys, .source = s, .object = ObjectRef::share(keys)}); }
+void FactList::setEquals(const Source* s, PyObject* frozen) { add({.kind = FactKind::SetEquals, .source = s, .object = ObjectRef::share(frozen)}); }
+void FactList::typeLookup(PyTypeObject* type, PyObject* name, PyObject* expected) {
+  add({.kind = FactKind::TypeLookup, .object = ObjectRef::share(type), .name = ObjectRef::share(name), .expected = ObjectRef::share(expected)});
+}
+void FactList::functionIs(const Source* s, PyObject* function) {
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  add({.kind = FactKind::FunctionIs, .source = s, .object = ObjectRef::share(f->func_code), .name = ObjectRef::share(f->func_kwdefaults),
+       .expected = ObjectRef::share(f->func_defaults)});
+}
+void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta) {
+  size_t before = facts_.size();
+  add({.kind = FactKind::Tensor, .source = s, .object = ObjectRef::share(type), .number = static_cast<int64_t>(tensors_.size())});
+  if (facts_.size() > before) tensors_.push_back(meta);
+}
+void FactList::sameObject(const Source* a, const Source* b) { add({.kind = FactKind::SameObject, .source = a, .otherSource = b}); }
+void FactList::distinctObjects(const Source* a, const Source* b) { add({.kind = FactKind::DistinctObjects, .source = a, .otherSource = b}); }
+void FactList::lacksAttr(const Source* s, PyObject* name) { add({.kind = FactKind::LacksAttr, .source = s, .object = ObjectRef::share(name)}); }
+void FactList::truth(const Source* s, bool value) { add({.kind = FactKind::DynamicBranch, .source = s, .number = value}); }
+
+void FactList::abcToken() {
+  ObjectRef abc = checked(PyImport_ImportModule("_abc"));
+  ObjectRef token = checked(PyObject_CallMethod(abc.get(), "get_cache_token", nullptr));
+  long long n = PyLong_AsLongLong(token.get());
+  if (n == -1 && PyErr_Occurred()) throw PythonError{};
+  add({.kind = FactKind::AbcToken, .number = n});
+}
+
+}  // namespace cdynamo

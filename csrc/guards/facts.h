@@ -1,0 +1,81 @@
+// What a capture relied on. The interpreter records facts when it observes them; the guard program checks them.
+#pragma once
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "base/ref.h"
+#include "shapes/tensor_meta.h"
+#include "source/source.h"
+
+namespace cdynamo {
+
+enum class FactKind : uint8_t {
+  TypeIs,          // type(source) is object
+  IdentityIs,      // source is object
+  IdentityIsNot,   // source is not object (mostly: is not None)
+  EqualsConstant,  // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
+  Length,          // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
+  DictLacks,       // dict source has no key object
+  DictKeys,        // dict source has exactly the keys of tuple object, in that order
+  SetEquals,       // set source equals the frozenset object
+  TypeLookup,      // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
+  FunctionIs,      // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
+  Tensor,          // source is a tensor of exactly type `object`, with metadata tensors[number]
+  SameObject,      // source is otherSource
+  DistinctObjects, // source is not otherSource
+  LacksAttr,       // the slot or C attribute `object` of source is unset
+  AbcToken,        // abc.get_cache_token() is number (an isinstance answer came from an ABC)
+  DynamicBranch,   // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
+};
+
+struct Fact {
+  FactKind kind;
+  const Source* source = nullptr;  // null for facts about pinned types
+  const Source* otherSource = nullptr;
+  ObjectRef object;
+  ObjectRef name;
+  ObjectRef expected;
+  int64_t number = 0;
+  // Where it was observed, for messages: an index that the interpreter can turn into file and line.
+  int32_t place = -1;
+};
+
+// Append-only with truncation, so that a checkpoint is a position. Duplicates are not stored twice.
+class FactList {
+ public:
+  void typeIs(const Source* s, PyTypeObject* type);
+  void identityIs(const Source* s, PyObject* object);
+  void identityIsNot(const Source* s, PyObject* object);
+  void equalsConstant(const Source* s, PyObject* constant);
+  void length(const Source* s, Py_ssize_t n);
+  void dictLacks(const Source* s, PyObject* key);
+  void dictKeys(const Source* s, PyObject* keysTuple);
+  void setEquals(const Source* s, PyObject* frozen);
+  void typeLookup(PyTypeObject* type, PyObject* name, PyObject* expectedOrNull);
+  void functionIs(const Source* s, PyObject* function);
+  void tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta);
+  void sameObject(const Source* a, const Source* b);
+  void distinctObjects(const Source* a, const Source* b);
+  void lacksAttr(const Source* s, PyObject* name);
+  void abcToken();
+  void truth(const Source* s, bool value);
+
+  size_t position() const { return facts_.size(); }
+  void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter
+  const std::vector<Fact>& facts() const { return facts_; }
+  const std::vector<TensorMeta>& tensors() const { return tensors_; }
+  // Place given to facts recorded from now on.
+  void setPlace(int32_t place) { place_ = place; }
+
+ private:
+  struct KeyEqual;
+  void add(Fact fact);
+  static uint64_t keyOf(const Fact& fact);
+  std::vector<Fact> facts_;
+  std::vector<TensorMeta> tensors_;
+  std::unordered_set<uint64_t> seen_;
+  int32_t place_ = -1;
+};
+
+}  // namespace cdynamo

@@ -1,0 +1,104 @@
+#include "source/source.h"
+
+#include "base/error.h"
+
+namespace cdynamo {
+
+SourceTable::SourceTable(std::vector<std::string> localNames, PyObject* rootGlobals)
+    : localNames_(std::move(localNames)), rootGlobals_(rootGlobals) {}
+
+const Source* SourceTable::intern(SourceKind kind, int32_t index, const Source* base, PyObject* object) {
+  if (object && PyUnicode_CheckExact(object) && !PyUnicode_CHECK_INTERNED(object)) {
+    PyObject* name = ObjectRef::share(object).release();
+    PyUnicode_InternInPlace(&name);
+    owned_.push_back(ObjectRef::steal(name));
+    object = name;
+  } else if (object && (PyLong_CheckExact(object) || PyTuple_CheckExact(object) || PyFloat_CheckExact(object))) {
+    // Keys equal in value but not in identity: find an equal one among this base's items (rare, short lists).
+    for (const Source& s : sources_) {
+      if (s.kind != kind || s.base != base || s.object == nullptr || Py_TYPE(s.object) != Py_TYPE(object)) continue;
+      int equal = PyObject_RichCompareBool(s.object, object, Py_EQ);
+      if (equal < 0) throw PythonError{};
+      if (equal) return &s;
+    }
+  }
+  Key key{kind, index, base, object};
+  auto found = interned_.find(key);
+  if (found != interned_.end()) return found->second;
+  if (object) owned_.push_back(ObjectRef::share(object));
+  sources_.push_back(Source{kind, index, static_cast<int32_t>(sources_.size()), base, object});
+  const Source* made = &sources_.back();
+  interned_.emplace(key, made);
+  return made;
+}
+
+const Source* SourceTable::local(int32_t slot) { return intern(SourceKind::Local, slot, nullptr, nullptr); }
+const Source* SourceTable::function() { return intern(SourceKind::Function, 0, nullptr, nullptr); }
+const Source* SourceTable::closureCell(int32_t i) { return intern(SourceKind::ClosureCell, i, nullptr, nullptr); }
+const Source* SourceTable::pinned(PyObject* object) { return intern(SourceKind::Pinned, 0, nullptr, object); }
+const Source* SourceTable::cellContents(const Source* base) { return intern(SourceKind::CellContents, 0, base, nullptr); }
+const Source* SourceTable::instanceDict(const Source* base) { return intern(SourceKind::InstanceDict, 0, base, nullptr); }
+const Source* SourceTable::dictItem(const Source* base, PyObject* key) { return intern(SourceKind::DictItem, 0, base, key); }
+const Source* SourceTable::sequenceItem(const Source* base, int32_t i) { return intern(SourceKind::SequenceItem, i, base, nullptr); }
+const Source* SourceTable::dequeItem(const Source* base, int32_t i) { return intern(SourceKind::DequeItem, i, base, nullptr); }
+const Source* SourceTable::attr(const Source* base, PyObject* name) { return intern(SourceKind::Attr, 0, base, name); }
+const Source* SourceTable::type(const Source* base) { return intern(SourceKind::Type, 0, base, nullptr); }
+const Source* SourceTable::weakReferent(const Source* base) { return intern(SourceKind::WeakReferent, 0, base, nullptr); }
+
+namespace {
+
+std::string reprOf(PyObject* object) {
+  ObjectRef text = ObjectRef::steal(PyObject_Repr(object));
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    return "<unprintable>";
+  }
+  return utf8;
+}
+
+std::string strOf(PyObject* name) {
+  const char* utf8 = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  if (utf8) return utf8;
+  PyErr_Clear();
+  return reprOf(name);
+}
+
+}  // namespace
+
+std::string SourceTable::name(const Source* s) const {
+  switch (s->kind) {
+    case SourceKind::Local: {
+      bool known = static_cast<size_t>(s->index) < localNames_.size();
+      return "L['" + (known ? localNames_[s->index] : std::to_string(s->index)) + "']";
+    }
+    case SourceKind::Function: return "F";
+    case SourceKind::ClosureCell: return "F.__closure__[" + std::to_string(s->index) + "]";
+    case SourceKind::CellContents: return name(s->base) + ".cell_contents";
+    case SourceKind::Pinned: {
+      if (PyModule_Check(s->object) || PyType_Check(s->object) || PyFunction_Check(s->object)) {
+        ObjectRef text = ObjectRef::steal(PyObject_GetAttrString(s->object, PyModule_Check(s->object) ? "__name__" : "__qualname__"));
+        if (text) return strOf(text.get());
+        PyErr_Clear();
+      }
+      return "<" + std::string(Py_TYPE(s->object)->tp_name) + ">";
+    }
+    case SourceKind::InstanceDict: return name(s->base) + ".__dict__";
+    case SourceKind::DictItem:
+      if (s->base->kind == SourceKind::Pinned && PyDict_Check(s->base->object) && PyUnicode_Check(s->object)) {
+        if (s->base->object == rootGlobals_) return "G['" + strOf(s->object) + "']";
+        PyObject* module = PyDict_GetItemString(s->base->object, "__name__");
+        if (module && PyUnicode_Check(module)) return strOf(module) + "." + strOf(s->object);
+      }
+      if (s->base->kind == SourceKind::InstanceDict) return name(s->base->base) + "." + strOf(s->object);
+      return name(s->base) + "[" + reprOf(s->object) + "]";
+    case SourceKind::SequenceItem:
+    case SourceKind::DequeItem: return name(s->base) + "[" + std::to_string(s->index) + "]";
+    case SourceKind::Attr: return name(s->base) + "." + strOf(s->object);
+    case SourceKind::Type: return "type(" + name(s->base) + ")";
+    case SourceKind::WeakReferent: return name(s->base) + "()";
+  }
+  return "?";
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,84 @@
+// How a value is reached from a frame's inputs. Sources are interned: equal sources are the same pointer.
+//
+// A source is evaluated in C++ by the guard program (guards/), once per call, before the graph runs; the values that
+// the compiled code needs are handed to it, so no source is ever walked by emitted bytecode.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ref.h"
+
+namespace cdynamo {
+
+enum class SourceKind : uint8_t {
+  Local,         // index: slot of the root frame's bound arguments
+  Function,      // the function object that is being called
+  ClosureCell,   // index: cell object number i of the function's closure
+  CellContents,  // base is a cell object: what it holds
+  Pinned,        // object: held by the capture itself (types, functions found on types, modules, globals dictionaries)
+  InstanceDict,  // base.__dict__, the real dictionary of an instance
+  DictItem,      // dict.__getitem__(base, object), also for subclasses of dict; object is a hashable constant
+  SequenceItem,  // item number index of a list or tuple (or a subclass), read as CPython's C code does
+  Attr,          // getattr(base, object), only where that runs no Python code (slots, C descriptors, module attributes)
+  Type,          // type(base)
+  DequeItem,     // item number index of a collections.deque
+  WeakReferent,  // base is a weakref.ref: the object it points to, or None
+};
+
+struct Source {
+  SourceKind kind;
+  int32_t index = 0;              // position in the table's order of creation is `id`; this is the kind's own number
+  int32_t id = 0;
+  const Source* base = nullptr;   // null for roots
+  PyObject* object = nullptr;     // borrowed: the table owns it
+};
+
+// Owns the sources of one capture, and the objects they name.
+class SourceTable {
+ public:
+  // localNames: the root frame's variable names by slot; used for names such as L['x'].
+  explicit SourceTable(std::vector<std::string> localNames = {}, PyObject* rootGlobals = nullptr);
+
+  const Source* local(int32_t slot);
+  const Source* function();
+  const Source* closureCell(int32_t i);
+  const Source* pinned(PyObject* object);
+  const Source* cellContents(const Source* base);
+  const Source* instanceDict(const Source* base);
+  const Source* dictItem(const Source* base, PyObject* key);
+  const Source* sequenceItem(const Source* base, int32_t i);
+  const Source* dequeItem(const Source* base, int32_t i);
+  const Source* attr(const Source* base, PyObject* name);
+  const Source* type(const Source* base);
+  const Source* weakReferent(const Source* base);
+
+  // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].
+  std::string name(const Source* source) const;
+  size_t size() const { return sources_.size(); }
+
+ private:
+  const Source* intern(SourceKind kind, int32_t index, const Source* base, PyObject* object);
+  struct Key {
+    SourceKind kind;
+    int32_t index;
+    const Source* base;
+    PyObject* object;
+    bool operator==(const Key& o) const { return kind == o.kind && index == o.index && base == o.base && object == o.object; }
+  };
+  struct KeyHash {
+    size_t operator()(const Key& k) const {
+      size_t h = reinterpret_cast<size_t>(k.base) * 31 + reinterpret_cast<size_t>(k.object);
+      return (h ^ (h >> 17)) * 0x9E3779B97F4A7C15ull + static_cast<size_t>(k.index) * 131 + static_cast<size_t>(k.kind);
+    }
+  };
+  std::deque<Source> sources_;
+  std::vector<ObjectRef> owned_;
+  std::unordered_map<Key, const Source*, KeyHash> interned_;
+  std::vector<std::string> localNames_;
+  PyObject* rootGlobals_;  // borrowed
+};
+
+}  // namespace cdynamo
