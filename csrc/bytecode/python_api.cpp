@@ -1,0 +1,98 @@
+#include "bytecode/python_api.h"
+
+#include "base/error.h"
+#include "bytecode/code.h"
+#include "bytecode/liveness.h"
+
+namespace cdynamo {
+namespace {
+
+PyCodeObject* codeArgument(PyObject* object) {
+  if (!PyCode_Check(object)) {
+    PyErr_Format(PyExc_TypeError, "a code object is needed, not %.200s", Py_TYPE(object)->tp_name);
+    throw PythonError{};
+  }
+  return reinterpret_cast<PyCodeObject*>(object);
+}
+
+// The border: engine failures become Python errors.
+template <typename Body>
+PyObject* guarded(Body body) {
+  try {
+    return body().releaseObject();
+  } catch (const PythonError&) {
+    return nullptr;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+    return nullptr;
+  }
+}
+
+ObjectRef describe(const Code& code, InstrIndex i) {
+  const Instr& instr = code.at(i);
+  PyObject* object = instr.object != nullptr ? instr.object : Py_None;
+  return checked(Py_BuildValue("(siOii(iiii)ii)", opName(instr.op), instr.arg, object, instr.target, instr.handler,
+                               instr.pos.line, instr.pos.endLine, instr.pos.col, instr.pos.endCol, code.depthAt(i),
+                               static_cast<int>(instr.flags)));
+}
+
+ObjectRef listOf(Py_ssize_t count, auto&& item) {
+  ObjectRef list = checked(PyList_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) PyList_SET_ITEM(list.get(), i, item(i).release());
+  return list;
+}
+
+PyObject* pyDecode(PyObject*, PyObject* argument) {
+  return guarded([&] {
+    std::shared_ptr<const Code> code = decodeShared(codeArgument(argument));
+    ObjectRef instrs = listOf(code->size(), [&](Py_ssize_t i) { return describe(*code, static_cast<InstrIndex>(i)); });
+    ObjectRef handlers = listOf(static_cast<Py_ssize_t>(code->handlers().size()), [&](Py_ssize_t i) {
+      const Handler& h = code->handlers()[static_cast<size_t>(i)];
+      return checked(Py_BuildValue("(iiiii)", h.start, h.end, h.target, h.depth, static_cast<int>(h.lasti)));
+    });
+    return checked(PyTuple_Pack(2, instrs.get(), handlers.get()));
+  });
+}
+
+PyObject* pyDump(PyObject*, PyObject* argument) {
+  return guarded([&] {
+    std::string text = dump(*decodeShared(codeArgument(argument)));
+    return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+  });
+}
+
+PyObject* pyLiveNames(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* object = nullptr;
+    int index = 0;
+    if (!PyArg_ParseTuple(arguments, "Oi", &object, &index)) throw PythonError{};
+    std::shared_ptr<const Code> code = decodeShared(codeArgument(object));
+    LiveSet live = liveAt(*code, index);
+    ObjectRef names = checked(PyList_New(0));
+    for (int slot = 0; slot < live.slotCount(); ++slot) {
+      if (live.contains(slot)) checkedStatus(PyList_Append(names.get(), code->localName(slot)));
+    }
+    return names;
+  });
+}
+
+PyObject* pyClearDecodeCache(PyObject*, PyObject*) {
+  return guarded([] {
+    clearDecodeCache();
+    return ObjectRef::share(Py_None);
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"decode", pyDecode, METH_O, "decode(code) -> (instrs, handlers) in the version-free form"},
+    {"dump", pyDump, METH_O, "dump(code) -> text of the version-free form"},
+    {"live_names", pyLiveNames, METH_VARARGS, "live_names(code, index) -> names of the locals that are live there"},
+    {"clear_decode_cache", pyClearDecodeCache, METH_NOARGS, "forget all decoded code"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void addBytecodeFunctions(PyObject* module) { checkedStatus(PyModule_AddFunctions(module, kMethods)); }
+
+}  // namespace cdynamo

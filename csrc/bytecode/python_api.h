@@ -1,0 +1,18 @@
+// The room's face to Python, for tests and tools.
+#pragma once
+#include "base/ref.h"
+
+namespace cdynamo {
+
+// Adds to the extension module:
+//   decode(code) -> (instrs, handlers): instrs are (op, arg, object, target, handler, (line, endLine, col, endCol), depth),
+//                   handlers are (start, end, target, depth, lasti)
+//   dump(code) -> str
+//   live_names(code, index) -> list of names
+//   reassemble(code) -> code, from the decoded form (constants that are code objects stay as they are)
+//   verify(code) -> None, raises where the bytecode is inconsistent
+//   clear_decode_cache()
+// Throws PythonError.
+void addBytecodeFunctions(PyObject* module);
+
+}  // namespace cdynamo

@@ -1,0 +1,51 @@
+"""Builds base, cpython and bytecode alone as the extension `bytecode_rooms`, so that this room is tested without
+the rest of the engine (and on a Python without torch). `python build_rooms.py` prints the folder it lies in."""
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FLAGS = ["-O1", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
+
+
+def _run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(" ".join(command) + "\n" + done.stderr[-6000:])
+
+
+def build():
+    csrc = ROOT / "csrc"
+    sources = [pathlib.Path(__file__).with_name("rooms.cpp")]
+    for room in ("base", "cpython", "bytecode"):
+        sources += sorted([*(csrc / room).glob("*.cpp"), *(csrc / room).glob("*.c")])
+    everything = sorted({*sources, *csrc.glob("*/*.h"), *csrc.glob("*/*.def")})
+    digest = hashlib.sha256(sys.version.encode() + b"".join(p.read_bytes() for p in everything)).hexdigest()[:16]
+    folder = pathlib.Path(tempfile.gettempdir()) / f"cdynamo-bytecode-{os.getuid()}" / digest
+    library = folder / ("bytecode_rooms" + sysconfig.get_config_var("EXT_SUFFIX"))
+    if library.exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    include = ["-I", str(csrc), "-isystem", sysconfig.get_paths()["include"]]
+
+    def compile_one(source):
+        out = folder / (source.parent.name + "_" + source.name + ".o")
+        compiler = ["gcc"] if source.suffix == ".c" else ["g++", "-std=c++20"]
+        _run([*compiler, *FLAGS, *include, "-c", str(source), "-o", str(out)])
+        return str(out)
+
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(compile_one, sources))
+    partial = str(library) + ".partial"
+    _run(["g++", "-shared", "-o", partial, *objects])
+    os.replace(partial, library)
+    return folder
+
+
+if __name__ == "__main__":
+    print(build())
