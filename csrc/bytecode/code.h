@@ -35,6 +35,8 @@ class Code {
   // NULL-free stack depth before instruction i.
   int depthAt(InstrIndex i) const { return depths_[static_cast<size_t>(i)]; }
   int maxDepth() const { return maxDepth_; }
+  // The deepest raw stack before an instruction, NULLs counted.
+  int maxRawDepth() const { return maxRawDepth_; }
   // True where some jump or handler enters at i (or i is 0).
   bool isLeader(InstrIndex i) const { return leaders_[static_cast<size_t>(i)]; }
   int lineOf(InstrIndex i) const { return at(i).pos.line; }
@@ -76,6 +78,7 @@ class Code {
   std::vector<bool> leaders_;
   std::vector<LocalKind> kinds_;
   int maxDepth_ = 0;
+  int maxRawDepth_ = 0;
   mutable std::unique_ptr<LivenessTable> liveness_;  // made at the first question
 };
 

@@ -231,6 +231,7 @@ void Decoder::walkBlock(Block block) {
     }
     if (chunks_[i].reached) return;
     chunks_[i].reached = true;
+    out_.maxRawDepth_ = std::max(out_.maxRawDepth_, static_cast<int>(shape.size()));
     enterHandler(i, shape);
     if (!lower(i, shape)) return;
   }

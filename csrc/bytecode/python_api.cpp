@@ -1,8 +1,12 @@
 #include "bytecode/python_api.h"
 
+#include <string_view>
+
 #include "base/error.h"
+#include "bytecode/assembler.h"
 #include "bytecode/code.h"
 #include "bytecode/liveness.h"
+#include "bytecode/verify.h"
 
 namespace cdynamo {
 namespace {
@@ -76,6 +80,87 @@ PyObject* pyLiveNames(PyObject*, PyObject* arguments) {
   });
 }
 
+PyObject* pyReassemble(PyObject*, PyObject* argument) {
+  return guarded([&] {
+    std::shared_ptr<const Code> code = decodeShared(codeArgument(argument));
+    return assemble(CodeSpec::like(code->pyCode()), code->instrs(), code->handlers());
+  });
+}
+
+Op opNamed(const char* name) {
+  for (int op = 0; op < kOpCount; ++op) {
+    if (std::string_view(name) == opName(static_cast<Op>(op))) return static_cast<Op>(op);
+  }
+  PyErr_Format(PyExc_ValueError, "no op is called %s", name);
+  throw PythonError{};
+}
+
+struct WrittenHandler {
+  int start, end, target, depth, lasti;
+};
+
+std::vector<WrittenHandler> writtenHandlers(PyObject* list) {
+  std::vector<WrittenHandler> out;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    WrittenHandler h{};
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "iiiip", &h.start, &h.end, &h.target, &h.depth, &h.lasti)) {
+      throw PythonError{};
+    }
+    out.push_back(h);
+  }
+  return out;
+}
+
+PyObject* pyAssemble(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* like = nullptr;
+    PyObject* instrs = nullptr;
+    PyObject* handlers = nullptr;
+    if (!PyArg_ParseTuple(arguments, "OO!O!", &like, &PyList_Type, &instrs, &PyList_Type, &handlers)) throw PythonError{};
+    Assembler assembler(CodeSpec::like(codeArgument(like)));
+    assembler.setLine(codeArgument(like)->co_firstlineno);
+    std::vector<WrittenHandler> regions = writtenHandlers(handlers);
+    const Py_ssize_t count = PyList_GET_SIZE(instrs);
+    std::vector<Label> labels;
+    for (Py_ssize_t i = 0; i < count; ++i) labels.push_back(assembler.newLabel());
+    auto labelOf = [&](int index) {
+      CD_CHECK(index >= 0 && index < count, "a target is out of range");
+      return labels[static_cast<size_t>(index)];
+    };
+    for (int i = 0; i < count; ++i) {
+      for (const WrittenHandler& h : regions) {
+        if (h.end == i) assembler.endHandler();
+      }
+      for (const WrittenHandler& h : regions) {
+        if (h.start == i) assembler.beginHandler(labelOf(h.target), h.lasti != 0, h.depth);
+      }
+      const char* name = nullptr;
+      int arg = 0;
+      PyObject* object = nullptr;
+      int target = -1;
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(instrs, i), "siOi", &name, &arg, &object, &target)) throw PythonError{};
+      assembler.bind(labelOf(i));
+      Op op = opNamed(name);
+      if (operandOf(op) == Operand::Jump) {
+        assembler.emitJump(op, labelOf(target));
+      } else {
+        assembler.emit(op, arg, object == Py_None && operandOf(op) != Operand::Const ? nullptr : object);
+      }
+    }
+    for (const WrittenHandler& h : regions) {
+      if (h.end == count) assembler.endHandler();
+    }
+    return assembler.finish();
+  });
+}
+
+PyObject* pyVerify(PyObject*, PyObject* argument) {
+  return guarded([&] {
+    verifyCode(codeArgument(argument));
+    return ObjectRef::share(Py_None);
+  });
+}
+
 PyObject* pyClearDecodeCache(PyObject*, PyObject*) {
   return guarded([] {
     clearDecodeCache();
@@ -87,6 +172,9 @@ PyMethodDef kMethods[] = {
     {"decode", pyDecode, METH_O, "decode(code) -> (instrs, handlers) in the version-free form"},
     {"dump", pyDump, METH_O, "dump(code) -> text of the version-free form"},
     {"live_names", pyLiveNames, METH_VARARGS, "live_names(code, index) -> names of the locals that are live there"},
+    {"reassemble", pyReassemble, METH_O, "reassemble(code) -> equal code, by way of the version-free form"},
+    {"assemble", pyAssemble, METH_VARARGS, "assemble(template, instrs, handlers) -> code"},
+    {"verify", pyVerify, METH_O, "verify(code): raises where the bytecode is inconsistent"},
     {"clear_decode_cache", pyClearDecodeCache, METH_NOARGS, "forget all decoded code"},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -5,10 +5,13 @@
 namespace cdynamo {
 
 // Adds to the extension module:
-//   decode(code) -> (instrs, handlers): instrs are (op, arg, object, target, handler, (line, endLine, col, endCol), depth),
+//   decode(code) -> (instrs, handlers): instrs are (op, arg, object, target, handler, (line, endLine, col, endCol), depth,
+//                   flags),
 //                   handlers are (start, end, target, depth, lasti)
 //   dump(code) -> str
 //   live_names(code, index) -> list of names
+//   assemble(template, instrs, handlers) -> code: instrs are (op, arg, object or None, target), handlers are
+//                   (start, end, target, depth or -1, lasti); everything else is the template's
 //   reassemble(code) -> code, from the decoded form (constants that are code objects stay as they are)
 //   verify(code) -> None, raises where the bytecode is inconsistent
 //   clear_decode_cache()
