@@ -216,6 +216,7 @@ LoweredCode Lowering::run() {
   for (Handler& handler : out_.handlers) {
     if (handler.target >= 0) handler.target = starts_[static_cast<size_t>(handler.target)];
   }
+  out_.stacksize = std::max(out_.stacksize, 1);
   return std::move(out_);
 }
 
