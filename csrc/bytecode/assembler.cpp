@@ -56,6 +56,12 @@ Label Assembler::newLabel() {
   return {static_cast<int32_t>(places_.size()) - 1};
 }
 
+std::vector<Label> Assembler::newLabels(int count) {
+  std::vector<Label> labels;
+  for (int i = 0; i < count; ++i) labels.push_back(newLabel());
+  return labels;
+}
+
 void Assembler::bind(Label label) {
   CD_CHECK(label.id >= 0 && places_.at(static_cast<size_t>(label.id)) < 0, "a label is bound twice");
   places_[static_cast<size_t>(label.id)] = size();
@@ -114,6 +120,26 @@ void Assembler::copyJump(const Instr& instr, Label target) {
   Instr moved = instr;
   moved.target = target.id;
   append(moved);
+}
+
+void Assembler::copyCode(const Code& code, std::span<const Label> labels, std::span<const int> slots, int baseDepth) {
+  CD_CHECK(static_cast<InstrIndex>(labels.size()) == code.size(), "a label for each instruction is needed");
+  CD_CHECK(slots.empty() || static_cast<int>(slots.size()) == code.localsplusCount(), "a slot for each variable is needed");
+  const auto firstHandler = static_cast<int32_t>(handlers_.size());
+  const InstrIndex base = size();
+  for (const Handler& handler : code.handlers()) {
+    handlers_.push_back({base + handler.start, base + handler.end, labels[static_cast<size_t>(handler.target)].id,
+                         baseDepth + handler.depth, handler.lasti});
+  }
+  for (InstrIndex i = 0; i < code.size(); ++i) {
+    Instr instr = code.at(i);
+    bind(labels[static_cast<size_t>(i)]);
+    if (operandOf(instr.op) == Operand::Jump) instr.target = labels[static_cast<size_t>(instr.target)].id;
+    if (operandOf(instr.op) == Operand::Local && !slots.empty()) instr.arg = slots[static_cast<size_t>(instr.arg)];
+    int32_t own = instr.handler;
+    append(instr);
+    if (own >= 0) instrs_.back().handler = firstHandler + own;
+  }
 }
 
 void Assembler::prologue() {

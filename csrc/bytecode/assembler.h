@@ -62,6 +62,7 @@ class Assembler {
   InstrIndex size() const { return static_cast<InstrIndex>(instrs_.size()); }
 
   Label newLabel();
+  std::vector<Label> newLabels(int count);
   void bind(Label label);  // here, before the next instruction
   Label here();            // newLabel() and bind()
 
@@ -80,6 +81,12 @@ class Assembler {
   // One of a decoded code's instructions, its own position kept. Jumps need the new target.
   void copy(const Instr& instr);
   void copyJump(const Instr& instr, Label target);
+
+  // All of a decoded code's instructions, with its handlers. `labels` (one for each, from newLabels()) are bound to
+  // them: code written before can so enter anywhere with a stack of the right depth, and what is then not reached is
+  // dropped by finish(). `slots[k]` is our slot for its localsplus slot k (empty: the same). `baseDepth`: slots that
+  // lie under its stack.
+  void copyCode(const Code& code, std::span<const Label> labels, std::span<const int> slots = {}, int baseDepth = 0);
 
   // CopyFreeVars, MakeCell for each cell, Resume 0: what a function starts with.
   void prologue();

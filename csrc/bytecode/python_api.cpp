@@ -121,8 +121,7 @@ PyObject* pyAssemble(PyObject*, PyObject* arguments) {
     assembler.setLine(codeArgument(like)->co_firstlineno);
     std::vector<WrittenHandler> regions = writtenHandlers(handlers);
     const Py_ssize_t count = PyList_GET_SIZE(instrs);
-    std::vector<Label> labels;
-    for (Py_ssize_t i = 0; i < count; ++i) labels.push_back(assembler.newLabel());
+    std::vector<Label> labels = assembler.newLabels(static_cast<int>(count));
     auto labelOf = [&](int index) {
       CD_CHECK(index >= 0 && index < count, "a target is out of range");
       return labels[static_cast<size_t>(index)];
@@ -154,6 +153,55 @@ PyObject* pyAssemble(PyObject*, PyObject* arguments) {
   });
 }
 
+Ref<PyCodeObject> continuationOf(const Code& code, InstrIndex index) {
+  CD_CHECK(index >= 0 && index < code.size(), "no such instruction");
+  LiveSet live = liveAt(code, index);
+  CodeSpec spec = CodeSpec::like(code.pyCode());
+  spec.localsplus.clear();
+  spec.flags &= ~(CO_VARARGS | CO_VARKEYWORDS);
+  spec.posOnlyCount = spec.kwOnlyCount = 0;
+  std::vector<int> slots(static_cast<size_t>(code.localsplusCount()), -1);
+  auto add = [&](auto&& wanted, auto&& adder) {
+    for (int slot = 0; slot < code.localsplusCount(); ++slot) {
+      if (wanted(slot)) slots[static_cast<size_t>(slot)] = adder(code.localName(slot));
+    }
+  };
+  using Kind = Code::LocalKind;
+  auto isLocal = [&](int slot) { return code.localKind(slot) == Kind::Local || code.localKind(slot) == Kind::ArgCell; };
+  auto addLocal = [&](PyObject* name) { return spec.addLocal(name); };
+  add([&](int slot) { return isLocal(slot) && live.contains(slot); }, addLocal);
+  ObjectRef stackName = checked(PyUnicode_InternFromString("stack"));
+  int stack = spec.addLocal(stackName.get());
+  spec.argcount = stack + 1;
+  add([&](int slot) { return isLocal(slot) && !live.contains(slot); }, addLocal);
+  add([&](int slot) { return code.localKind(slot) == Kind::Cell; }, [&](PyObject* name) { return spec.addCell(name); });
+  add([&](int slot) { return code.localKind(slot) == Kind::Free; }, [&](PyObject* name) { return spec.addFree(name); });
+  for (int slot = 0; slot < code.localsplusCount(); ++slot) {
+    if (code.localKind(slot) == Kind::ArgCell) spec.makeLocalACell(slots[static_cast<size_t>(slot)]);
+  }
+  Assembler assembler(std::move(spec));
+  assembler.setLine(code.lineOf(index));
+  assembler.prologue();
+  for (int k = 0; k < code.depthAt(index); ++k) {
+    assembler.loadFast(stack);
+    assembler.loadConst(checked(PyLong_FromLong(k)).get());
+    assembler.binarySubscr();
+  }
+  std::vector<Label> labels = assembler.newLabels(code.size());
+  assembler.jump(labels[static_cast<size_t>(index)]);
+  assembler.copyCode(code, labels, slots);
+  return assembler.finish();
+}
+
+PyObject* pyContinuation(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* object = nullptr;
+    int index = 0;
+    if (!PyArg_ParseTuple(arguments, "Oi", &object, &index)) throw PythonError{};
+    return continuationOf(*decodeShared(codeArgument(object)), index);
+  });
+}
+
 PyObject* pyVerify(PyObject*, PyObject* argument) {
   return guarded([&] {
     verifyCode(codeArgument(argument));
@@ -174,6 +222,7 @@ PyMethodDef kMethods[] = {
     {"live_names", pyLiveNames, METH_VARARGS, "live_names(code, index) -> names of the locals that are live there"},
     {"reassemble", pyReassemble, METH_O, "reassemble(code) -> equal code, by way of the version-free form"},
     {"assemble", pyAssemble, METH_VARARGS, "assemble(template, instrs, handlers) -> code"},
+    {"continuation", pyContinuation, METH_VARARGS, "continuation(code, index) -> code that goes on there"},
     {"verify", pyVerify, METH_O, "verify(code): raises where the bytecode is inconsistent"},
     {"clear_decode_cache", pyClearDecodeCache, METH_NOARGS, "forget all decoded code"},
     {nullptr, nullptr, 0, nullptr},

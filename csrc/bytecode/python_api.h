@@ -12,6 +12,8 @@ namespace cdynamo {
 //   live_names(code, index) -> list of names
 //   assemble(template, instrs, handlers) -> code: instrs are (op, arg, object or None, target), handlers are
 //                   (start, end, target, depth or -1, lasti); everything else is the template's
+//   continuation(code, index) -> code that goes on at instruction index. Its parameters are the locals that are live
+//                   there, by name and in slot order, then `stack`: the values of the stack, the bottom first
 //   reassemble(code) -> code, from the decoded form (constants that are code objects stay as they are)
 //   verify(code) -> None, raises where the bytecode is inconsistent
 //   clear_decode_cache()

@@ -21,11 +21,12 @@ def _run(command):
 
 def build():
     csrc = ROOT / "csrc"
-    sources = [pathlib.Path(__file__).with_name("rooms.cpp")]
+    files = [pathlib.Path(__file__).with_name("rooms.cpp")]
     for room in ("base", "cpython", "bytecode"):
-        sources += sorted([*(csrc / room).glob("*.cpp"), *(csrc / room).glob("*.c")])
-    everything = sorted({*sources, *csrc.glob("*/*.h"), *csrc.glob("*/*.def")})
-    digest = hashlib.sha256(sys.version.encode() + b"".join(p.read_bytes() for p in everything)).hexdigest()[:16]
+        files += sorted(p for p in (csrc / room).iterdir() if p.suffix in (".c", ".cpp", ".h", ".def"))
+    sources = [p for p in files if p.suffix in (".c", ".cpp")]
+    flags = [*FLAGS, *os.environ.get("CDYNAMO_TEST_FLAGS", "").split()]
+    digest = hashlib.sha256(repr((sys.version, flags)).encode() + b"".join(p.read_bytes() for p in files)).hexdigest()[:16]
     folder = pathlib.Path(tempfile.gettempdir()) / f"cdynamo-bytecode-{os.getuid()}" / digest
     library = folder / ("bytecode_rooms" + sysconfig.get_config_var("EXT_SUFFIX"))
     if library.exists():
@@ -36,13 +37,13 @@ def build():
     def compile_one(source):
         out = folder / (source.parent.name + "_" + source.name + ".o")
         compiler = ["gcc"] if source.suffix == ".c" else ["g++", "-std=c++20"]
-        _run([*compiler, *FLAGS, *include, "-c", str(source), "-o", str(out)])
+        _run([*compiler, *flags, *include, "-c", str(source), "-o", str(out)])
         return str(out)
 
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(compile_one, sources))
     partial = str(library) + ".partial"
-    _run(["g++", "-shared", "-o", partial, *objects])
+    _run(["g++", *flags, "-shared", "-o", partial, *objects])
     os.replace(partial, library)
     return folder
 
