@@ -1,6 +1,5 @@
 #include "bytecode/code.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -65,12 +64,8 @@ const Handler* Code::handlerOf(InstrIndex i) const {
 }
 
 InstrIndex Code::indexOf(ByteOffset offset) const {
-  auto after = std::upper_bound(instrs_.begin(), instrs_.end(), offset,
-                                [](ByteOffset o, const Instr& instr) { return o < instr.offset; });
-  if (after == instrs_.begin()) return -1;
-  ByteOffset own = std::prev(after)->offset;
-  while (after != instrs_.begin() && std::prev(after)->offset == own) --after;
-  return static_cast<InstrIndex>(after - instrs_.begin());
+  auto unit = static_cast<size_t>(offset.value) / 2;
+  return offset.value < 0 || unit >= indexOfUnit_.size() ? -1 : indexOfUnit_[unit];
 }
 
 PyObject* Code::localName(int slot) const {

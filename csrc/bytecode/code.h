@@ -40,7 +40,8 @@ class Code {
   // True where some jump or handler enters at i (or i is 0).
   bool isLeader(InstrIndex i) const { return leaders_[static_cast<size_t>(i)]; }
   int lineOf(InstrIndex i) const { return at(i).pos.line; }
-  // The instruction that covers a byte offset (f_lasti, tb_lasti), or -1.
+  // The instruction to which a byte offset (f_lasti, tb_lasti) belongs, or -1. What has no instruction of its own
+  // (KW_NAMES, PRECALL, PUSH_NULL) belongs to the next one; of several made from one, it is the first.
   InstrIndex indexOf(ByteOffset offset) const;
 
   // localsplus: parameters, other locals, cells that are not parameters, free variables.
@@ -77,6 +78,7 @@ class Code {
   std::vector<int32_t> depths_;
   std::vector<bool> leaders_;
   std::vector<LocalKind> kinds_;
+  std::vector<InstrIndex> indexOfUnit_;
   int maxDepth_ = 0;
   int maxRawDepth_ = 0;
   mutable std::unique_ptr<LivenessTable> liveness_;  // made at the first question

@@ -530,6 +530,13 @@ void Decoder::link() {
       order.push_back(&pieces_[k]);
     }
   }
+  out_.indexOfUnit_.resize(rawOfUnit_.size());
+  for (size_t i = 0; i < raw_.size(); ++i) {
+    InstrIndex index = std::min(chunks_[i].index, static_cast<InstrIndex>(instrs.size()) - 1);
+    for (int32_t unit = raw_[i].start.value; unit < raw_[i].next.value; ++unit) {
+      out_.indexOfUnit_[static_cast<size_t>(unit)] = index;
+    }
+  }
   for (size_t k = 0; k < instrs.size(); ++k) {
     if (order[k] == nullptr || order[k]->rawTarget < 0) continue;
     const Chunk& target = chunks_[static_cast<size_t>(order[k]->rawTarget)];

@@ -87,6 +87,15 @@ PyObject* pyReassemble(PyObject*, PyObject* argument) {
   });
 }
 
+PyObject* pyIndexOf(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* object = nullptr;
+    int offset = 0;
+    if (!PyArg_ParseTuple(arguments, "Oi", &object, &offset)) throw PythonError{};
+    return checked(PyLong_FromLong(decodeShared(codeArgument(object))->indexOf(ByteOffset{offset})));
+  });
+}
+
 Op opNamed(const char* name) {
   for (int op = 0; op < kOpCount; ++op) {
     if (std::string_view(name) == opName(static_cast<Op>(op))) return static_cast<Op>(op);
@@ -219,6 +228,7 @@ PyObject* pyClearDecodeCache(PyObject*, PyObject*) {
 PyMethodDef kMethods[] = {
     {"decode", pyDecode, METH_O, "decode(code) -> (instrs, handlers) in the version-free form"},
     {"dump", pyDump, METH_O, "dump(code) -> text of the version-free form"},
+    {"index_of", pyIndexOf, METH_VARARGS, "index_of(code, offset) -> instruction index"},
     {"live_names", pyLiveNames, METH_VARARGS, "live_names(code, index) -> names of the locals that are live there"},
     {"reassemble", pyReassemble, METH_O, "reassemble(code) -> equal code, by way of the version-free form"},
     {"assemble", pyAssemble, METH_VARARGS, "assemble(template, instrs, handlers) -> code"},

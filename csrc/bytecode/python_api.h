@@ -9,6 +9,7 @@ namespace cdynamo {
 //                   flags),
 //                   handlers are (start, end, target, depth, lasti)
 //   dump(code) -> str
+//   index_of(code, offset) -> instruction index of a byte offset such as tb_lasti
 //   live_names(code, index) -> list of names
 //   assemble(template, instrs, handlers) -> code: instrs are (op, arg, object or None, target), handlers are
 //                   (start, end, target, depth or -1, lasti); everything else is the template's

@@ -12,6 +12,7 @@ StackWebs::StackWebs(std::span<const Instr> instrs, std::vector<Handler>& handle
       depths_(instrs.size(), 0),
       pushed_(instrs.size(), -1),
       handlerSeen_(handlers.size(), false) {
+  for (const Handler& handler : handlers_) openDepths_ |= handler.depth < 0;
   CD_CHECK(!instrs.empty(), "no instructions to assemble");
   flow(0, State());
   State state;
@@ -83,14 +84,17 @@ void StackWebs::flow(InstrIndex target, const State& state) {
   for (size_t k = 0; k < state.size(); ++k) unite(slots_[static_cast<size_t>(starts_[at]) + k], state[k]);
 }
 
-void StackWebs::enterHandler(const Instr& instr, InstrIndex i, const State& state) {
+void StackWebs::findDepths(InstrIndex i, const State& state) {
+  for (Handler& handler : handlers_) {
+    if (handler.start == i && handler.depth < 0) handler.depth = static_cast<int32_t>(state.size());
+  }
+}
+
+void StackWebs::enterHandler(const Instr& instr, const State& state) {
   if (instr.handler < 0) return;
   auto h = static_cast<size_t>(instr.handler);
   Handler& handler = handlers_.at(h);
-  if (handler.depth < 0) {
-    CD_CHECK(i == handler.start, "an exception region is not entered at its start: give its depth");
-    handler.depth = static_cast<int32_t>(state.size());
-  }
+  CD_CHECK(handler.depth >= 0, "an exception region is not entered at its start: give its depth");
   CD_CHECK(static_cast<size_t>(handler.depth) <= state.size(), "a handler keeps more than the stack holds");
   State entry(state.begin(), state.begin() + handler.depth);
   int extra = handler.lasti ? 2 : 1;
@@ -120,7 +124,8 @@ void StackWebs::swapOrCopy(const Instr& instr, State& state) {
 
 void StackWebs::step(InstrIndex i, State& state) {
   const Instr& instr = instrs_[static_cast<size_t>(i)];
-  enterHandler(instr, i, state);
+  if (openDepths_) findDepths(i, state);
+  enterHandler(instr, state);
   if (instr.op == Op::Swap || instr.op == Op::Copy) {
     swapOrCopy(instr, state);
     flow(i + 1, state);

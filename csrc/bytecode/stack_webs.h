@@ -38,7 +38,8 @@ class StackWebs {
   void flow(InstrIndex target, const State& state);
   void step(InstrIndex i, State& state);
   void swapOrCopy(const Instr& instr, State& state);
-  void enterHandler(const Instr& instr, InstrIndex i, const State& state);
+  void findDepths(InstrIndex i, const State& state);
+  void enterHandler(const Instr& instr, const State& state);
   int newWeb(InstrIndex producer);
   int find(int id) const;
   void unite(int a, int b);
@@ -53,6 +54,7 @@ class StackWebs {
   std::vector<int32_t> pushed_;
   std::vector<int> slots_;
   std::vector<bool> handlerSeen_;
+  bool openDepths_ = false;  // some handler's depth is to be found
   std::vector<InstrIndex> work_;
 };
 

@@ -131,6 +131,20 @@ def test_handler_under_a_pending_call(rooms):
     assert f(lambda: 1 / 0) == ((1, "failed"), {})
 
 
+def test_nested_regions_that_start_together(rooms):
+    f = written(rooms, template, [
+        ("Resume",), const("kept"),                                    # 0 1
+        slot(0), ("Call", 0), ("PopTop",),                             # 2 3 4: inner and outer
+        slot(1), ("Call", 0), ("ReturnValue",),                        # 5 6 7: outer
+        ("PushExcInfo",), ("PopTop",), ("PopExcept",), const("inner"), ("BuildTuple", 2), ("ReturnValue",),
+        ("PushExcInfo",), ("PopTop",), ("PopExcept",), const("outer"), ("BuildTuple", 2), ("ReturnValue",),
+    ], [(2, 8, 14, -1, False), (2, 5, 8, -1, False)])
+    good, bad = (lambda: 1), (lambda: 1 / 0)
+    assert f(good, good) == 1
+    assert f(bad, good) == ("kept", "inner")
+    assert f(good, bad) == ("kept", "outer")
+
+
 def test_unbound_local_raises(rooms):
     def like(a):
         b = a
