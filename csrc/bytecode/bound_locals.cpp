@@ -14,7 +14,9 @@ class BoundBits {
     auto begin = bits_.begin() + static_cast<std::ptrdiff_t>(i * words_);
     return {begin, begin + static_cast<std::ptrdiff_t>(words_)};
   }
-  bool test(size_t i, int slot) const { return (bits_[i * words_ + static_cast<size_t>(slot) / 64] >> (slot % 64) & 1) != 0; }
+  bool test(size_t i, int slot) const {
+    return (bits_[i * words_ + static_cast<size_t>(slot) / 64] >> (slot % 64) & 1) != 0;
+  }
   // Intersects what is known before instruction i with `state`; true where that changed something.
   bool meet(size_t i, const std::vector<uint64_t>& state) {
     bool changed = false;

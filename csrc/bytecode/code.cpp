@@ -16,40 +16,43 @@ std::unordered_map<PyCodeObject*, std::shared_ptr<const Code>>& cache() {
   return *map;
 }
 
+const char* utf8(PyObject* text) {
+  const char* chars = PyUnicode_AsUTF8(text);
+  if (chars == nullptr) throw PythonError{};
+  return chars;
+}
+
 std::string textOf(PyObject* object) {
   ObjectRef repr = PyCode_Check(object)
                        ? checked(PyUnicode_FromFormat("<code %U>", reinterpret_cast<PyCodeObject*>(object)->co_name))
                        : checked(PyObject_Repr(object));
-  const char* text = PyUnicode_AsUTF8(repr.get());
-  if (text == nullptr) throw PythonError{};
-  return text;
+  return utf8(repr.get());
 }
 
-std::string operandText(const Code& code, const Instr& instr) {
-  switch (operandOf(instr.op)) {
+void appendOperand(std::string& out, const Code& code, const Instr& instr) {
+  Operand operand = operandOf(instr.op);
+  if (operand == Operand::None) return;
+  out += operand == Operand::Jump ? " -> " : " ";
+  switch (operand) {
     case Operand::None:
-      return "";
-    case Operand::Number: {
-      std::string text = " " + std::to_string(instr.arg);
-      if (instr.object != nullptr) text += " " + textOf(instr.object);
-      return text;
-    }
+      break;
+    case Operand::Number:
+      out += std::to_string(instr.arg);
+      if (instr.object != nullptr) out.append(" ").append(textOf(instr.object));
+      break;
     case Operand::Const:
-      return " " + textOf(instr.object);
-    case Operand::Name: {
-      const char* name = PyUnicode_AsUTF8(instr.object);
-      if (name == nullptr) throw PythonError{};
-      return std::string(" ") + name;
-    }
-    case Operand::Local: {
-      const char* name = PyUnicode_AsUTF8(code.localName(instr.arg));
-      if (name == nullptr) throw PythonError{};
-      return std::string(" ") + name;
-    }
+      out += textOf(instr.object);
+      break;
+    case Operand::Name:
+      out += utf8(instr.object);
+      break;
+    case Operand::Local:
+      out += utf8(code.localName(instr.arg));
+      break;
     case Operand::Jump:
-      return " -> " + std::to_string(instr.target);
+      out += std::to_string(instr.target);
+      break;
   }
-  return "";
 }
 
 }  // namespace
@@ -92,9 +95,10 @@ std::string dump(const Code& code) {
   std::string out;
   for (InstrIndex i = 0; i < code.size(); ++i) {
     const Instr& instr = code.at(i);
-    out += std::to_string(i) + (code.isLeader(i) ? ": " : "  ") + opName(instr.op) + operandText(code, instr);
+    out.append(std::to_string(i)).append(code.isLeader(i) ? ": " : "  ").append(opName(instr.op));
+    appendOperand(out, code, instr);
     if (const Handler* handler = code.handlerOf(i)) {
-      out += " !" + std::to_string(handler->target) + "@" + std::to_string(handler->depth);
+      out.append(" !").append(std::to_string(handler->target)).append("@").append(std::to_string(handler->depth));
       if (handler->lasti) out += "+lasti";
     }
     out += "\n";

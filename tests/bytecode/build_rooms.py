@@ -10,7 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FLAGS = ["-O1", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
+FLAGS = ["-O2", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
 
 
 def _run(command):
