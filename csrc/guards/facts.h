@@ -33,9 +33,9 @@ struct Fact {
   FactKind kind;
   const Source* source = nullptr;  // null for facts about pinned types
   const Source* otherSource = nullptr;
-  ObjectRef object;
-  ObjectRef name;
-  ObjectRef expected;
+  ObjectRef object{};
+  ObjectRef name{};
+  ObjectRef expected{};
   int64_t number = 0;
   // Where it was observed, for messages: an index that the interpreter can turn into file and line.
   int32_t place = -1;
