@@ -1,0 +1,4 @@
+#include "shapes/rules.h"
+namespace cdynamo {
+void addFactoryRules(RuleTable&) {}
+}
