@@ -79,7 +79,7 @@ def resolve(backend: Any, mode: str | None = None, options: dict[str, Any] | Non
     if backend == "eager":
         return Backend(_run_as_captured, "eager", keywords, runs_program=True)
     if backend == "inductor":
-        wrapper = torch._TorchCompileInductorWrapper(mode, options, dynamic)
+        wrapper = torch._TorchCompileInductorWrapper(mode, options, dynamic)  # type: ignore[no-untyped-call]
         made = Backend(wrapper, "inductor", {})
         made._registered = True
         return made

@@ -80,7 +80,7 @@ class LazyGraphModule(fx.GraphModule):
         if type(self).__name__ == "LazyGraphModule":
             own = type("GraphModuleImpl", (LazyGraphModule,), {"__module__": fx.GraphModule.__module__})
             own.__name__ = "GraphModule"
-            self.__class__ = own  # type: ignore[assignment]
+            self.__class__ = own
         self.__dict__.pop("forward", None)
         return super().recompile()
 
@@ -167,6 +167,8 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
     metas: list[NodeMeta] = []
     parameters: set[int] = set()
     input_at = 0
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
     def fill() -> None:
         mode = context.fake_mode
@@ -196,11 +198,9 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
             args, kwargs = (), {}
         else:
             args, kwargs = program.operands(i, nodes)
-        candidate = hint
-        if not candidate:
-            candidate = op_names.get(target)
-            if candidate is None:
-                candidate = op_names[target] = graph._target_to_str(target)
+        candidate = hint or op_names.get(target)
+        if candidate is None:
+            candidate = op_names[target] = graph._target_to_str(target)
         name = create_name(candidate, None)
         node = Node(graph, name, op, target, args, kwargs, kind)
         node.meta = meta = NodeMeta(fill)
@@ -208,7 +208,7 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
         prepend(node)
         table[(op, target if op == "call_function" else None)][node] = None
         if op == "placeholder":
-            node._dynamo_source = GraphSource(source) if source else None  # type: ignore[attr-defined]
+            node._dynamo_source = GraphSource(source) if source else None
         nodes.append(node)
         metas.append(meta)
     graph._len = len(nodes)

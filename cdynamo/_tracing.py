@@ -53,7 +53,7 @@ class BackendContext(TracingContext):
         self._inputs: tuple[Sequence[Any], Sequence[GraphSource]] | None = (inputs, sources)
         super().__init__(None)
 
-    @property  # type: ignore[override]
+    @property
     def fake_mode(self) -> FakeTensorMode | None:
         if self._fake_mode is None and self._inputs is not None:
             inputs, sources = self._inputs

@@ -119,9 +119,9 @@ class StackDescriber {
     if (made_[place]) return made_[place];
     const ProgramPlace& level = program_.places[place];
     auto* code = reinterpret_cast<PyCodeObject*>(level.code.get());
-    ObjectRef entry = tupleOf(code ? ObjectRef::share(code->co_filename) : text("?"), number(level.line),
-                              code ? ObjectRef::share(code->co_name) : text("?"),
-                              level.modulePath.empty() ? none() : text(level.modulePath), orNone(level.moduleType));
+    ObjectRef entry =
+        tupleOf(code ? ObjectRef::share(code->co_filename) : text("?"), number(level.line), code ? ObjectRef::share(code->co_name) : text("?"),
+                level.modulePath.empty() ? none() : text(level.modulePath), orNone(level.moduleType));
     ObjectRef outer = at(level.caller);
     ObjectRef inner = tupleOf(entry);
     made_[place] = checked(PySequence_Concat(outer.get(), inner.get()));

@@ -14,8 +14,7 @@ namespace cdynamo {
 namespace {
 
 struct GraphProgramObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* weakReferences;
   PyObject* dict;
   std::unique_ptr<Program> program;  // null after the garbage collector cleared it
@@ -142,9 +141,7 @@ PyObject* callsOf(PyObject* object, void*) {
   return guarded([&] { return checked(PyLong_FromSize_t(programOf(object).graph.callCount())); });
 }
 
-Py_ssize_t length(PyObject* object) {
-  return self(object)->program ? static_cast<Py_ssize_t>(self(object)->program->graph.nodes().size()) : 0;
-}
+Py_ssize_t length(PyObject* object) { return self(object)->program ? static_cast<Py_ssize_t>(self(object)->program->graph.nodes().size()) : 0; }
 
 PyObject* reduce(PyObject* object, PyObject*) {
   return guarded([&] {
@@ -161,18 +158,16 @@ PyMethodDef methods[] = {
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
-PyGetSetDef properties[] = {
-    {"outputs", outputsOf, nullptr, "Positions of the nodes that are returned.", nullptr},
-    {"inputs", inputsOf, nullptr, "Source names of the inputs, in order.", nullptr},
-    {"calls", callsOf, nullptr, "How many nodes are calls.", nullptr},
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef properties[] = {{"outputs", outputsOf, nullptr, "Positions of the nodes that are returned.", nullptr},
+                            {"inputs", inputsOf, nullptr, "Source names of the inputs, in order.", nullptr},
+                            {"calls", callsOf, nullptr, "How many nodes are calls.", nullptr},
+                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(GraphProgramObject, vectorcall), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(GraphProgramObject, weakReferences), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(GraphProgramObject, dict), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(GraphProgramObject, vectorcall), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(GraphProgramObject, weakReferences), READONLY, nullptr},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(GraphProgramObject, dict), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 template <typename Function>
 void* slot(Function* function) {
@@ -182,18 +177,17 @@ void* slot(Function* function) {
 }  // namespace
 
 void addGraphTypes(PyObject* module) {
-  static PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("A captured graph that can be run, described and turned into torch.fx.")},
-      {Py_tp_new, slot(newFromPython)},
-      {Py_tp_dealloc, slot(deallocate)},
-      {Py_tp_traverse, slot(traverse)},
-      {Py_tp_clear, slot(clear)},
-      {Py_tp_call, slot(PyVectorcall_Call)},
-      {Py_tp_methods, methods},
-      {Py_tp_getset, properties},
-      {Py_tp_members, members},
-      {Py_sq_length, slot(length)},
-      {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A captured graph that can be run, described and turned into torch.fx.")},
+                                {Py_tp_new, slot(newFromPython)},
+                                {Py_tp_dealloc, slot(deallocate)},
+                                {Py_tp_traverse, slot(traverse)},
+                                {Py_tp_clear, slot(clear)},
+                                {Py_tp_call, slot(PyVectorcall_Call)},
+                                {Py_tp_methods, methods},
+                                {Py_tp_getset, properties},
+                                {Py_tp_members, members},
+                                {Py_sq_length, slot(length)},
+                                {0, nullptr}};
   static PyType_Spec spec = {"cdynamo._C.GraphProgram", sizeof(GraphProgramObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
   if (graphProgramType == nullptr) graphProgramType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());

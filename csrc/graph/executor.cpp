@@ -198,8 +198,8 @@ ObjectRef Plan::call(const Step& step, RunState& state) const {
   size_t flags = (step.operandCount - step.keywordCount) | PY_VECTORCALL_ARGUMENTS_OFFSET;
   PyObject* target = step.node->target.get();
   PyObject* names = step.keywordNames.get();
-  PyObject* result = step.node->op == NodeOp::CallMethod ? PyObject_VectorcallMethod(target, args, flags, names)
-                                                         : PyObject_Vectorcall(target, args, flags, names);
+  PyObject* result =
+      step.node->op == NodeOp::CallMethod ? PyObject_VectorcallMethod(target, args, flags, names) : PyObject_Vectorcall(target, args, flags, names);
   state.containers.clear();
   return checked(result);
 }

@@ -10,7 +10,7 @@ namespace cdynamo {
 
 // One level of the user's stack, as TracePlace, but owning.
 struct ProgramPlace {
-  ObjectRef code;          // PyCodeObject
+  ObjectRef code;  // PyCodeObject
   int32_t line = 0;
   int32_t caller = -1;     // position in Program::places, -1: the root frame
   std::string modulePath;  // of the nn.Module whose forward runs here, or empty

@@ -141,7 +141,7 @@ def test_failures():
 
     with pytest.raises(IndexError, match="dim"):
         compile_graph(program, inputs, CompileOptions(resolve(out_of_range)))
-    with pytest.raises(InvalidBackend, match="'nope'.*aot_eager.*inductor"):
+    with pytest.raises(InvalidBackend, match=r"'nope'.*aot_eager.*inductor"):
         resolve("nope")
     with pytest.raises(TypeError, match="backend must be a name or a callable"):
         resolve(3)
@@ -170,6 +170,7 @@ def test_eager_and_plain_callables_import_no_dynamo():
     script = """
         import sys
         sys.path.insert(0, "tests/front")
+        import stand_in
         import torch
         from graphs import two_layers
         from cdynamo._backends import CompileOptions, compile_graph, resolve
