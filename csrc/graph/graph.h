@@ -17,17 +17,17 @@ struct Node;
 // What an operation returns, without running it.
 struct ResultMeta {
   enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Constant } kind = None;
-  TensorMeta tensor;                // Tensor
-  std::vector<ResultMeta> items;    // Tuple, List, NamedTuple
-  ObjectRef object;                 // NamedTuple: its class (torch.return_types.max, ...); Constant: the object itself
+  TensorMeta tensor;              // Tensor
+  std::vector<ResultMeta> items;  // Tuple, List, NamedTuple
+  ObjectRef object;               // NamedTuple: its class (torch.return_types.max, ...); Constant: the object itself
 };
 
 // An operand: a node, a Python constant, or a container of operands.
 struct Arg {
   enum Kind : uint8_t { NodeRef, Constant, List, Tuple, Dict, Slice } kind = Constant;
   Node* node = nullptr;
-  ObjectRef object;          // Constant: the object; Dict: tuple of keys; Tuple of a namedtuple class: the class
-  std::vector<Arg> items;    // List, Tuple, Dict values, Slice (3 items)
+  ObjectRef object;        // Constant: the object; Dict: tuple of keys; Tuple of a namedtuple class: the class
+  std::vector<Arg> items;  // List, Tuple, Dict values, Slice (3 items)
 };
 
 enum class NodeOp : uint8_t { Placeholder, CallFunction, CallMethod, GetAttr, Output };
@@ -44,11 +44,11 @@ struct TracePlace {
 
 struct Node {
   NodeOp op;
-  int32_t id = 0;                // position in the graph
-  ObjectRef target;              // callable, or str for CallMethod/GetAttr/Placeholder
+  int32_t id = 0;    // position in the graph
+  ObjectRef target;  // callable, or str for CallMethod/GetAttr/Placeholder
   std::vector<Arg> args;
   std::vector<std::pair<ObjectRef, Arg>> kwargs;
-  std::string nameHint;          // name of the user's variable it was stored to, may be empty
+  std::string nameHint;  // name of the user's variable it was stored to, may be empty
   ResultMeta result;
   const TracePlace* place = nullptr;
   const Source* source = nullptr;  // Placeholder

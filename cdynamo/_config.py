@@ -1,0 +1,81 @@
+"""Settings. `cdynamo.config` is an object with one attribute per setting."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+# name: (default, whether torch._dynamo.config has it too)
+_SETTINGS: dict[str, tuple[Any, bool]] = {
+    # Raise when the engine itself fails, instead of a warning, a report and an eager run.
+    "strict": (os.environ.get("CDYNAMO_STRICT", "0") not in ("", "0"), False),
+    # Where crash reports are written.
+    "report_directory": (os.environ.get("CDYNAMO_REPORTS", "cdynamo-reports"), False),
+    # Skip frames that break inside loops, `with` and `try`, as torch._dynamo does; for comparisons.
+    "reference_break_rules": (False, False),
+    # How many captures one code object may have before it runs eagerly.
+    "recompile_limit": (8, True),
+    "accumulated_recompile_limit": (256, True),
+    "fail_on_recompile_limit_hit": (False, True),
+    "suppress_errors": (False, True),
+    "capture_scalar_outputs": (False, True),
+    "capture_dynamic_output_shape_ops": (False, True),
+    "assume_static_by_default": (True, True),
+    "automatic_dynamic_shapes": (True, True),
+    "allow_rnn": (False, True),
+    "verbose": (False, True),
+    "disable": (False, True),
+}
+_ALIASES = {"cache_size_limit": "recompile_limit", "accumulated_cache_size_limit": "accumulated_recompile_limit"}
+
+
+class Config:
+    """A setting that was never assigned here follows torch._dynamo.config, where that is loaded and has it."""
+
+    __slots__ = ("_own",)
+    _own: dict[str, Any]
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_own", {})
+
+    def __getattr__(self, name: str) -> Any:
+        name = _ALIASES.get(name, name)
+        if name not in _SETTINGS:
+            raise AttributeError(f"cdynamo.config has no setting {name!r}; it has {', '.join(_SETTINGS)}")
+        if name in self._own:
+            return self._own[name]
+        default, shared = _SETTINGS[name]
+        theirs = sys.modules.get("torch._dynamo.config") if shared else None
+        return default if theirs is None else getattr(theirs, name, default)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        name = _ALIASES.get(name, name)
+        if name not in _SETTINGS:
+            raise AttributeError(f"cdynamo.config has no setting {name!r}; it has {', '.join(_SETTINGS)}")
+        self._own[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        self._own.pop(_ALIASES.get(name, name), None)
+
+    def __dir__(self) -> list[str]:
+        return [*_SETTINGS, *_ALIASES, "patch"]
+
+    def __repr__(self) -> str:
+        return "config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in _SETTINGS) + ")"
+
+    @contextlib.contextmanager
+    def patch(self, **changes: Any) -> Iterator[None]:
+        """Settings for the length of a `with` block (or of a call, as a decorator)."""
+        before = dict(self._own)
+        try:
+            for name, value in changes.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            object.__setattr__(self, "_own", before)
+
+
+config = Config()

@@ -1,0 +1,26 @@
+"""Torch's exceptions for what the user asked not to happen. torch._dynamo is imported only when one is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._text import describe_break, stack_summary, user_stack_text
+
+
+def unsupported(payload: dict[str, Any]) -> BaseException:
+    """torch._dynamo.exc.Unsupported for a break under fullgraph=True; `payload` is that of the break event."""
+    from torch._dynamo.exc import Unsupported
+
+    message = describe_break(payload)
+    stack = user_stack_text(payload.get("stack"))
+    if stack:
+        message += f"\n\nfrom user code:\n{stack}\n"
+    return Unsupported(message, gb_type=str(payload.get("reason", "")), real_stack=stack_summary(payload.get("stack")))
+
+
+def recompile_limit_hit(payload: dict[str, Any]) -> BaseException:
+    """torch._dynamo.exc.FailOnRecompileLimitHit, for fullgraph=True and for config.fail_on_recompile_limit_hit."""
+    from torch._dynamo.exc import FailOnRecompileLimitHit
+
+    failed = "\n".join(f"  {text}" for text in payload.get("failed") or ())
+    return FailOnRecompileLimitHit(f"recompile_limit reached with fullgraph=True. Guard failures:\n{failed}")
