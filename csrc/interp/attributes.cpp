@@ -5,6 +5,7 @@
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 

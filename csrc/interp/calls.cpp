@@ -6,6 +6,7 @@
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 

@@ -4,6 +4,7 @@
 #include "cpython/compat.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 

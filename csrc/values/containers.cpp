@@ -1,6 +1,7 @@
 // Reading and writing lists, tuples, dicts, sets and cells of the symbolic heap.
 #include "cpython/compat.h"
 #include "torch/bridge.h"
+#include "torch/types.h"
 #include "values/trace.h"
 
 namespace cdynamo {

@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 
@@ -34,7 +35,32 @@ Trace::Trace(std::vector<std::string> localNames, PyObject* rootGlobals) : sourc
   unbound_ = make<UnboundValue>();
 }
 
-Trace::~Trace() = default;
+namespace {
+
+void exitAutocast(PyObject* mode) {
+  ObjectRef module = ObjectRef::steal(PyImport_ImportModule("torch.amp.autocast_mode"));
+  ObjectRef done = module ? ObjectRef::steal(PyObject_CallMethod(module.get(), "_exit_autocast", "O", mode)) : nullptr;
+  if (!done) PyErr_Clear();
+}
+
+}  // namespace
+
+Trace::~Trace() {
+  while (!entered_.empty()) {
+    exitAutocast(entered_.back().mode.get());
+    entered_.pop_back();
+  }
+}
+
+void Trace::enterState(InstanceValue* manager, ObjectRef mode, Node* node) { entered_.push_back({manager, std::move(mode), node}); }
+
+Node* Trace::leaveState(InstanceValue* manager) {
+  if (entered_.empty() || entered_.back().manager != manager) return nullptr;
+  Node* node = entered_.back().node;
+  exitAutocast(entered_.back().mode.get());
+  entered_.pop_back();
+  return node;
+}
 
 void Trace::rollBack(const Checkpoint& to) {
   journal.rollBack(to.journal);
@@ -147,8 +173,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
     t->type = type;
     t->real = keep(ObjectRef::share(object));
     keep(ObjectRef::share(type));
-    std::string problem;
-    if (!readTensorMeta(object, t->meta, &problem)) {
+    if (!readTensorMeta(object, t->meta)) {
       // Left as a real object: it can be passed through, not computed with.
       return remember(make<RealValue>(ObjectRef::share(object)));
     }
@@ -347,6 +372,16 @@ Node* Trace::nodeOf(TensorValue* t) {
   node->place = place;
   journal.set(t->node, node);
   return node;
+}
+
+void Trace::noteTensorWrite(TensorValue* v) {
+  for (TensorValue* root = v; root; root = root->base) {
+    if (!root->source) continue;
+    for (TensorValue* known : writtenTensors_)
+      if (known == root) return;
+    writtenTensors_.push_back(root);
+    journal.onRollback([this] { writtenTensors_.pop_back(); });
+  }
 }
 
 void raise(Trace& t, PyObject* type, const std::string& message) {

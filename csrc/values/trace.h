@@ -124,10 +124,18 @@ class Trace {
   // The node of a tensor, made a graph input on first use.
   Node* nodeOf(TensorValue* t);
   void observe(TensorValue* t);  // guards its metadata
+  // An operation of the graph writes to the tensor's data.
+  void noteTensorWrite(TensorValue* t);
+  const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
   // Every existing object that was changed, in order of first touch.
   const std::vector<HeapValue*>& mutated() const { return mutated_; }
   const std::vector<std::unique_ptr<Value>>& arena() const { return arena_; }
   const std::vector<TensorValue*>& inputTensors() const { return inputTensors_; }
+
+  // ---- torch state entered by the traced program (autocast) ----
+  // mode: the real context that was entered now; left again by leaveState, or when the trace ends.
+  void enterState(InstanceValue* manager, ObjectRef mode, Node* node);
+  Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
 
   // Where the interpreter is, for nodes and messages.
   const TracePlace* place = nullptr;
@@ -150,6 +158,13 @@ class Trace {
   std::unordered_map<const Source*, Value*> bySource_;
   std::vector<HeapValue*> mutated_;
   std::vector<TensorValue*> inputTensors_;
+  std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
+  struct EnteredState {
+    InstanceValue* manager;
+    ObjectRef mode;
+    Node* node;
+  };
+  std::vector<EnteredState> entered_;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };
