@@ -10,6 +10,7 @@ namespace {
 struct Index {
   enum Kind : uint8_t { Integer, Slice, NewAxis, Ellipsis, Tensor } kind = Integer;
   int64_t value = 0;                  // Integer
+  int64_t least = 0, most = 0;        // Tensor made of a list: what it holds
   bool has[3] = {false, false, false};  // Slice: start, stop, step given
   int64_t part[3] = {0, 0, 1};
   TensorMeta tensor;                  // Tensor
@@ -46,6 +47,8 @@ bool readIndex(const Arg& arg, DeviceTag device, Index& out) {
     out.tensor.device = device;
     out.tensor.sizes = {static_cast<int64_t>(list.size())};
     out.tensor.strides = {1};
+    out.least = *std::min_element(list.begin(), list.end());
+    out.most = *std::max_element(list.begin(), list.end());
     return true;
   }
   if (arg.kind != Arg::Constant) return false;
@@ -138,6 +141,7 @@ bool applyBasic(const TensorMeta& x, const std::vector<Index>& indices, Indexed&
         break;
       }
       case Index::Tensor: {
+        if (index.most >= out.sizes[dim] + (index.most == 0) || index.least < -out.sizes[dim]) return false;
         out.tensors.push_back({dim, &index.tensor});
         bool mask = index.tensor.dtype == DType::Bool || index.tensor.dtype == DType::UInt8;
         dim += mask ? static_cast<uint32_t>(index.tensor.dim()) : 1;

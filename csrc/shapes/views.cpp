@@ -333,7 +333,7 @@ bool giveConverted(Call& call, ResultMeta& out, const TensorMeta& x, DType dtype
   if (device.type == 0 && device.index >= 0) return false;
   Dims strides;
   if (!stridesFor(format, x, strides)) return false;
-  bool fits = format == MemoryFormat::Preserve || (format == MemoryFormat::Contiguous ? isContiguous(x) : isChannelsLast(x));
+  bool fits = format == MemoryFormat::Preserve || suggestsChannelsLast(x.sizes, x.strides) == (format != MemoryFormat::Contiguous);
   if (dtype == x.dtype && device == x.device && !copy && fits) return giveSelf(call, out, x);
   return giveTensor(out, dtype, device, x.sizes, strides);
 }
