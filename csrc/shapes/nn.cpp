@@ -52,7 +52,7 @@ bool rmsNorm(Call& call, ResultMeta& out) {
 
 // Each given per-channel tensor has one element per channel and suits the input.
 bool perChannel(const TensorMeta& x, std::initializer_list<const TensorMeta*> all) {
-  if (x.dim() < 2 || !isFloating(x.dtype) || !isContiguous(x) || x.numel() == 0) return false;
+  if (x.dim() < 2 || !isFloating(x.dtype) || !isContiguous(x) || suggestsChannelsLast(x.sizes, x.strides) || x.numel() == 0) return false;
   for (const TensorMeta* t : all)
     if (t != nullptr && (t->dim() != 1 || t->sizes[0] != x.sizes[1] || t->dtype != x.dtype || !sameDevice(*t, x) || !isContiguous(*t))) return false;
   return true;
@@ -165,7 +165,7 @@ bool pool(Call& call, ResultMeta& out) {
     return false;
   }
   if ((x.sizes.size() != rank + 2 && x.sizes.size() != rank + 1) || !isFloating(x.dtype) || !isContiguous(x) || x.numel() == 0) return false;
-  if (suggestsChannelsLast(x.sizes, x.strides)) return false;
+  if (suggestsChannelsLast(x.sizes, x.strides) || (average && rank == 3 && x.sizes.size() == 4)) return false;
   Dims sizes = x.sizes;
   uint32_t first = sizes.size() - rank;
   for (uint32_t d = 0; d < rank; d++) {
@@ -206,6 +206,7 @@ bool pad(Call& call, ResultMeta& out) {
   }
   if (!isContiguous(x) && (!grows || x.dim() >= 4)) return false;
   if (suggestsChannelsLast(x.sizes, x.strides)) return false;
+  if (!grows) return giveTensor(out, x.dtype, x.device, sizes, preservedStrides(x));
   return x.numel() > 0 && giveTensor(out, x.dtype, x.device, sizes);
 }
 
@@ -235,14 +236,15 @@ bool classLoss(Call& call, ResultMeta& out) {
   return giveTensor(out, x.dtype, x.device, {});
 }
 
-// scaled_dot_product_attention on the CPU, for what its flash kernel surely takes: the result is laid out as (batch, length, heads, size).
+// scaled_dot_product_attention on the CPU, for what its flash kernel surely takes. The result is laid out like the query from
+// torch 2.13 on; before, as (batch, length, heads, size).
 bool attention(Call& call, ResultMeta& out) {
   const TensorMeta &query = call.tensor(0, "query"), &key = call.tensor(1, "key"), &value = call.tensor(2, "value");
   const TensorMeta* mask = call.tensorOrNull(3, "attn_mask");
   double p = call.number(4, "dropout_p", 0);
   bool causal = call.boolean(5, "is_causal", false);
   call.number(99, "scale", 0);
-  if (p != 0 || call.boolean(99, "enable_gqa", false) || mask != nullptr) return false;
+  if (p != 0 || call.boolean(99, "enable_gqa", false)) return false;
   for (const TensorMeta* t : {&query, &key, &value}) {
     if (t->dim() != 4 || t->dtype != query.dtype || t->strides[3] != 1 || t->numel() == 0) return false;
     if (t->sizes[0] != query.sizes[0] || t->sizes[1] != query.sizes[1] || t->sizes[3] != query.sizes[3]) return false;
@@ -250,7 +252,16 @@ bool attention(Call& call, ResultMeta& out) {
   if (query.dtype != DType::Float32 && query.dtype != DType::BFloat16) return false;
   if (key.sizes[2] != value.sizes[2] || (causal && query.sizes[2] != key.sizes[2])) return false;
   int64_t batch = query.sizes[0], heads = query.sizes[1], length = query.sizes[2], size = query.sizes[3];
-  return giveTensor(out, query.dtype, query.device, {batch, heads, length, size}, {length * heads * size, size, heads * size, 1});
+  if (mask != nullptr) {
+    if (causal || mask->requiresGrad || (mask->dtype != DType::Bool && mask->dtype != query.dtype)) return false;
+    if ((mask->dim() != 2 && mask->dim() != 4) || mask->strides[mask->dim() - 1] != 1) return false;
+    Dims full{batch, heads, length, key.sizes[2]}, shape = full;
+    if (!broadcastInto(shape, mask->sizes) || !(shape == full)) return false;
+    if (mask->sizes[mask->dim() - 1] != full[3] || mask->sizes[mask->dim() - 2] != full[2]) return false;
+  }
+  Dims strides = preservedStrides(query), older{length * heads * size, size, heads * size, 1};
+  static const bool likeQuery = std::string_view(CDYNAMO_TORCH_VERSION).starts_with("2.13");
+  return (likeQuery || strides == older) && giveTensor(out, query.dtype, query.device, query.sizes, strides);
 }
 
 }  // namespace
