@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ class Described:
 
 
 _mode = None
+_log = logging.getLogger("torch._subclasses.fake_tensor")  # it logs each op that raises: we raise it ourselves
 _unknown_errors: tuple = ()
 
 
@@ -134,6 +136,8 @@ def infer(target: Any, is_method: bool, args: tuple, kwargs: dict, grad_enabled:
             return type(value)(*(fake(item) for item in value))
         return value
 
+    was_disabled = _log.disabled
+    _log.disabled = True
     try:
         args = fake(args)
         kwargs = fake(kwargs)
@@ -148,3 +152,5 @@ def infer(target: Any, is_method: bool, args: tuple, kwargs: dict, grad_enabled:
         if type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
         return ("raise", error.with_traceback(None))
+    finally:
+        _log.disabled = was_disabled

@@ -146,15 +146,17 @@ Survey surveyCall(const OpCall& op) {
   return s;
 }
 
-void markGrad(ResultMeta& result, bool grad, bool inference) {
+// `requires_`: the results require grad; `recorded`: grad mode is on, so that they then are no leaves. The two differ for views
+// that are made under no_grad: they require grad as their base does.
+void markGrad(ResultMeta& result, bool requires_, bool recorded, bool inference) {
   if (result.kind == ResultMeta::Tensor) {
     TensorMeta& t = result.tensor;
-    t.requiresGrad = grad && (isFloating(t.dtype) || isComplex(t.dtype));
-    t.isLeaf = !t.requiresGrad;
+    t.requiresGrad = requires_ && (isFloating(t.dtype) || isComplex(t.dtype));
+    t.isLeaf = !(t.requiresGrad && recorded);
     t.isInference = inference;
     return;
   }
-  for (ResultMeta& item : result.items) markGrad(item, grad, inference);
+  for (ResultMeta& item : result.items) markGrad(item, requires_, recorded, inference);
 }
 
 // The first operand after it was written; false where eager would refuse the write.
@@ -213,15 +215,17 @@ bool inferByRule(const OpCall& op, ResultMeta& out) {
   if (attribute ? op.args.size() != 2 || !op.kwargs.empty() : !call.allRead()) return false;
   if (s.odd || (inference && s.requiresGrad)) return false;
 
+  if (call.isSelf) return true;
   const TensorMeta* self = op.args.empty() ? nullptr : tensorOf(op.args[0]);
   if ((rule->flags & Inplace) || call.writes) {
+    bool grad = call.grad && !(rule->flags & NotDifferentiable);
     if (self == nullptr || inference) return false;
-    if (out.kind != ResultMeta::Tensor) return out.kind == ResultMeta::None && writeTo(*self, call.grad, op.gradEnabled, out.tensor);
+    if (out.kind != ResultMeta::Tensor) return out.kind == ResultMeta::None && writeTo(*self, grad, op.gradEnabled, out.tensor);
     if (!(out.tensor.sizes == self->sizes) || !canCast(out.tensor.dtype, self->dtype) || !(out.tensor.device == self->device)) return false;
-    return writeTo(*self, call.grad, op.gradEnabled, out.tensor);
+    return writeTo(*self, grad, op.gradEnabled, out.tensor);
   }
-  if (call.isSelf) return true;
-  markGrad(out, call.grad && !(rule->flags & NotDifferentiable), inference && !call.aliases);
+  bool requires_ = !(rule->flags & NotDifferentiable) && (call.aliases && self != nullptr ? self->requiresGrad : call.grad);
+  markGrad(out, requires_, op.gradEnabled, inference && !call.aliases);
   return true;
 }
 
@@ -230,7 +234,7 @@ std::optional<TensorMeta> selfAfter(const OpCall& op) {
   const Rule* rule = findRule(op);
   if (self == nullptr) return std::nullopt;
   bool writes = rule != nullptr && (rule->flags & Inplace);
-  if (!writes && op.isMethod && PyUnicode_Check(op.target)) {
+  if (!writes && op.isMethod) {
     const char* text = PyUnicode_AsUTF8(op.target);
     if (text == nullptr) PyErr_Clear();
     std::string_view name = text != nullptr ? text : "";
@@ -238,8 +242,11 @@ std::optional<TensorMeta> selfAfter(const OpCall& op) {
   }
   for (const auto& [key, value] : op.kwargs)
     writes |= PyUnicode_CompareWithASCIIString(key.get(), "inplace") == 0 && value.kind == Arg::Constant && value.object.get() == Py_True;
+  ResultMeta result;
+  if (!writes) return std::nullopt;
+  if (rule != nullptr && inferByRule(op, result)) return result.tensor;
   TensorMeta after;
-  if (!writes || !writeTo(*self, op.gradEnabled && surveyCall(op).requiresGrad, op.gradEnabled, after)) return std::nullopt;
+  if (!writeTo(*self, op.gradEnabled && surveyCall(op).requiresGrad, op.gradEnabled, after)) return std::nullopt;
   return after;
 }
 

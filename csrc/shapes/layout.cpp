@@ -77,6 +77,18 @@ bool isChannelsLast(const TensorMeta& t) {
   return false;
 }
 
+bool suggestsChannelsLast(const Dims& sizes, const Dims& strides) {
+  uint32_t rank = sizes.size();
+  if ((rank != 4 && rank != 5) || strides[1] == 0) return false;
+  int64_t least = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    uint32_t d = i == 0 ? 1 : (i == rank - 1 ? 0 : rank - i);
+    if (sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1])) return false;
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+  }
+  return true;
+}
+
 bool isNonOverlappingDense(const TensorMeta& t) {
   if (isContiguous(t) || isChannelsLast(t)) return true;
   uint32_t rank = t.sizes.size();
@@ -227,6 +239,27 @@ bool viewStrides(const TensorMeta& t, const Dims& shape, Dims& out) {
     }
   }
   return viewDim == -1;
+}
+
+bool expandTo(const TensorMeta& t, const Dims& sizes, Dims& outSizes, Dims& outStrides) {
+  int rank = static_cast<int>(sizes.size()), own = static_cast<int>(t.sizes.size());
+  if (own > rank) return false;
+  outSizes = sizes;
+  outStrides = Dims(sizes.size(), 0);
+  for (int i = rank - 1; i >= 0; i--) {
+    int d = i - (rank - own);
+    int64_t size = d >= 0 ? t.sizes[d] : 1, stride = d >= 0 ? t.strides[d] : (own > 0 ? outSizes[i + 1] * outStrides[i + 1] : 0);
+    if (sizes[i] == -1 && d < 0) return false;
+    int64_t wanted = sizes[i] == -1 ? size : sizes[i];
+    if (wanted < 0) return false;
+    if (size != wanted) {
+      if (size != 1) return false;
+      stride = 0;
+    }
+    outSizes[i] = wanted;
+    outStrides[i] = stride;
+  }
+  return true;
 }
 
 bool inferShape(Dims& shape, int64_t numel) {

@@ -15,6 +15,8 @@ bool isContiguous(const TensorMeta& t);
 // Also for 5 dimensions (channels last 3d); false for other ranks.
 bool isChannelsLast(const TensorMeta& t);
 bool isNonOverlappingDense(const TensorMeta& t);
+// Whether torch would suggest channels last for this tensor (the strides need not be dense).
+bool suggestsChannelsLast(const Dims& sizes, const Dims& strides);
 // A dimension longer than 1 with stride 0: eager refuses to write to such a tensor.
 bool hasOverlap(const TensorMeta& t);
 // Strides of `empty_like(t)`: kept where the tensor is dense, else dense in the same order of dimensions.
@@ -28,6 +30,8 @@ bool broadcastInto(Dims& shape, const Dims& other);
 Dims elementwiseStrides(const TensorMeta* const* operands, size_t count, const Dims& shape);
 // Strides of a view of `t` with sizes `shape`; false where only a copy can have them.
 bool viewStrides(const TensorMeta& t, const Dims& shape, Dims& out);
+// `t.expand(sizes)`, -1 keeping a size; false where it does not fit.
+bool expandTo(const TensorMeta& t, const Dims& sizes, Dims& outSizes, Dims& outStrides);
 // Replaces a single -1 in `shape` by what makes the element counts equal; false where that cannot be.
 bool inferShape(Dims& shape, int64_t numel);
 // Turns a dimension that may be negative into 0..rank-1 (rank 0 counts as 1); false where it is out of range.

@@ -14,6 +14,8 @@ enum Promotion : int32_t {
   NoBool,        // the common dtype, not defined for bool
   IntegralOnly,  // not defined for floats
   ExactFloat,    // floats only, and both operands of the same dtype
+  TensorsOnly = 64,  // or-ed: numbers are refused
+  LikeInput = 128,   // or-ed: allocated with empty_like
 };
 
 bool applyPromotion(Promotion how, DType common, DType& out) {
@@ -28,8 +30,8 @@ bool applyPromotion(Promotion how, DType common, DType& out) {
     case ExactFloat: return isFloating(common);
     case NoBool: return common != DType::Bool;
     case IntegralOnly: return isIntegral(common, true);
+    default: return false;
   }
-  return false;
 }
 
 // Common shape, device and dtype of tensors and numbers.
@@ -101,6 +103,19 @@ bool giveUnary(const TensorMeta& x, ResultMeta& out, Promotion how) {
   return applyPromotion(how, x.dtype, dtype) && giveTensor(out, dtype, x.device, x.sizes, elementwiseStrides(operands, 1, x.sizes));
 }
 
+// Ops that allocate with empty_like instead of TensorIterator.
+bool preserved(const TensorMeta& x, ResultMeta& out, Promotion how) {
+  DType dtype;
+  return applyPromotion(how, x.dtype, dtype) && giveTensor(out, dtype, x.device, x.sizes, preservedStrides(x));
+}
+
+bool likeInput(Call& call, ResultMeta& out) { return preserved(call.tensor(0), out, static_cast<Promotion>(call.rule.detail)); }
+
+bool finiteness(Call& call, ResultMeta& out) {
+  const TensorMeta& x = call.tensor(0);
+  return isFloating(x.dtype) ? giveUnary(x, out, ToBool) : preserved(x, out, ToBool);
+}
+
 bool unary(Call& call, ResultMeta& out) { return giveUnary(call.tensor(0), out, static_cast<Promotion>(call.rule.detail)); }
 
 // Activations of torch.nn.functional: numbers and flags after the input do not change the metadata, but `inplace` does.
@@ -114,7 +129,8 @@ bool activation(Call& call, ResultMeta& out) {
     if (arg->kind == Arg::Constant && PyBool_Check(arg->object.get())) call.writes |= call.boolean(i, "", false);
     else call.scalar(i, "");
   }
-  return giveUnary(x, out, static_cast<Promotion>(call.rule.detail));
+  auto how = static_cast<Promotion>(call.rule.detail & ~LikeInput);
+  return (call.rule.detail & LikeInput) ? preserved(x, out, how) : giveUnary(x, out, how);
 }
 
 bool gelu(Call& call, ResultMeta& out) {
@@ -132,14 +148,16 @@ bool nanToNum(Call& call, ResultMeta& out) {
   call.ignore(1, "nan");
   call.ignore(2, "posinf");
   call.ignore(3, "neginf");
-  return giveUnary(call.tensor(0), out, FloatOnly);
+  return preserved(call.tensor(0), out, FloatOnly);
 }
 
 bool binary(Call& call, ResultMeta& out) {
   Elementwise op;
-  op.add(call.operand(0, "input"));
-  op.add(call.operand(1, "other"));
-  return op.give(out, static_cast<Promotion>(call.rule.detail));
+  Operand first = call.operand(0, "input"), second = call.operand(1, "other");
+  if ((call.rule.detail & TensorsOnly) && (first.tensor == nullptr || second.tensor == nullptr)) return false;
+  op.add(first);
+  op.add(second);
+  return op.give(out, static_cast<Promotion>(call.rule.detail & ~TensorsOnly));
 }
 
 // add and sub: bools cannot be subtracted; `alpha` must suit the dtype.
@@ -184,7 +202,7 @@ bool power(Call& call, ResultMeta& out) {
   op.add(exponent);
   DType common = op.common();
   if (common == DType::Bool) return false;
-  if (exponent.tensor != nullptr) return base.tensor != nullptr ? op.give(out, Keep) : op.give(out, Keep);
+  if (exponent.tensor != nullptr) return base.tensor != nullptr ? op.give(out, Keep) : giveTensor(out, common, exponent.tensor->device, exponent.tensor->sizes);
   if (base.tensor == nullptr) return false;
   if (isIntegral(base.tensor->dtype, true) && exponent.scalar.kind == Scalar::Int && exponent.scalar.i < 0) return false;
   TensorMeta converted = *base.tensor;
@@ -287,16 +305,7 @@ bool maskedFill(Call& call, ResultMeta& out) {
   Dims shape = x.sizes;
   if (!broadcastInto(shape, mask.sizes)) return false;
   if (call.rule.flags & Inplace) return giveTensor(out, x.dtype, x.device, shape, x.strides);
-  // Out of place it is a clone of the expanded input.
-  TensorMeta expanded = x;
-  expanded.strides.clear();
-  uint32_t lead = shape.size() - x.sizes.size();
-  for (uint32_t d = 0; d < shape.size(); d++)
-    expanded.strides.push_back(d < lead || (x.sizes[d - lead] == 1 && shape[d] != 1) ? 0 : x.strides[d - lead]);
-  for (uint32_t d = 0; d < lead; d++)
-    if (shape[d] == 1) return false;
-  expanded.sizes = shape;
-  return giveTensor(out, x.dtype, x.device, shape, preservedStrides(expanded));
+  return giveTensor(out, x.dtype, x.device, shape);
 }
 
 // x.copy_(source), x.fill_(value), x.zero_(), x.uniform_(): x keeps its metadata.
@@ -324,19 +333,22 @@ bool positive(Call& call, ResultMeta& out) {
 
 void addPointwiseRules(RuleTable& table) {
   constexpr uint16_t everywhere = TorchAndMethod, safe = AutocastSafe;
-  table.add({"sin", "cos", "sinh", "atan", "asinh", "tanh", "erf", "sigmoid", "rad2deg", "deg2rad", "arctan", "arcsinh"}, unary, everywhere, HasInplace | safe, ToFloat);
+  table.add({"sin", "cos", "sinh", "atan", "asinh", "tanh", "erf", "sigmoid", "arctan", "arcsinh"}, unary, everywhere, HasInplace | safe, ToFloat);
   table.add({"tan", "asin", "acos", "acosh", "atanh", "cosh", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "erfc", "erfinv",
              "reciprocal", "lgamma", "digamma", "logit", "i0", "arcsin", "arccos", "arccosh", "arctanh"},
             unary, everywhere, HasInplace, ToFloat);
   table.add({"expit", "erf", "erfc", "exp2", "expm1", "log1p"}, unary, InSpecial, 0, ToFloat);
   table.add({"neg", "negative", "sgn"}, unary, everywhere, HasInplace | safe, NoBool);
-  table.add({"abs", "absolute", "floor", "ceil", "trunc", "fix", "square", "sign"}, unary, everywhere, HasInplace | safe, NoBool);
+  table.add({"abs", "absolute", "floor", "ceil", "trunc", "fix", "square"}, unary, everywhere, HasInplace | safe, NoBool);
+  table.add({"sign"}, unary, everywhere, HasInplace | safe, Keep);
+  table.add({"rad2deg", "deg2rad"}, likeInput, everywhere, HasInplace | safe, ToFloat);
   table.add({"frac"}, unary, everywhere, HasInplace | safe, FloatOnly);
   table.add({"round"}, roundOp, everywhere, HasInplace | safe);
   table.add({"relu"}, unary, everywhere, HasInplace | safe, NoBool);
   table.add({"selu", "celu"}, activation, everywhere, HasInplace | safe, FloatOnly);
-  table.add({"isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit"}, unary, everywhere, NotDifferentiable | safe, ToBool);
-  table.add({"logical_not"}, unary, everywhere, NotDifferentiable | safe, ToBool);
+  table.add({"isinf", "isfinite"}, finiteness, everywhere, NotDifferentiable | safe);
+  table.add({"isnan", "isposinf", "isneginf", "signbit"}, unary, everywhere, NotDifferentiable | safe, ToBool);
+  table.add({"logical_not"}, unary, everywhere, HasInplace | NotDifferentiable | safe, ToBool);
   table.add({"bitwise_not"}, unary, everywhere, HasInplace | safe, IntegralOnly);
   table.add({"nan_to_num"}, nanToNum, everywhere, HasInplace | safe);
   table.add({"neg", "__neg__"}, unary, InOperator, safe, NoBool);
@@ -347,11 +359,11 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"positive"}, positive, everywhere, safe);
   table.add({"pos"}, positive, InOperator, safe);
 
-  table.add({"relu", "leaky_relu", "elu", "hardtanh", "relu6", "hardsigmoid", "hardswish", "silu", "mish", "selu", "celu"}, activation, InFunctional, safe, FloatOnly);
+  table.add({"relu", "leaky_relu", "elu", "hardsigmoid", "hardswish", "silu", "mish", "selu", "celu"}, activation, InFunctional, safe, FloatOnly);
+  table.add({"hardtanh", "relu6"}, activation, InFunctional | InNN | InAten, safe, FloatOnly | LikeInput);
   table.add({"softplus"}, activation, InFunctional | InNN, 0, FloatOnly);
   table.add({"tanh", "sigmoid"}, unary, InFunctional, safe, ToFloat);
-  table.add({"logsigmoid"}, unary, InFunctional | InNN, safe, FloatOnly);
-  table.add({"leaky_relu", "elu", "hardtanh", "silu", "mish", "hardswish", "hardsigmoid"}, activation, InNN | InAten, safe, FloatOnly);
+  table.add({"leaky_relu", "elu", "silu", "mish", "hardswish", "hardsigmoid"}, activation, InNN | InAten, safe, FloatOnly);
   table.add({"leaky_relu_", "elu_", "hardtanh_", "relu6_", "silu_", "mish_", "hardswish_", "hardsigmoid_"}, activation, InNN | InFunctional, safe | Inplace, FloatOnly);
   table.add({"threshold"}, activation, InFunctional, safe, FloatOnly);
   table.add({"gelu"}, gelu, InFunctional | InNN | InAten, safe);
@@ -390,15 +402,15 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"pow"}, power, InOperator);
   table.add({"__pow__"}, power, AsMethod);
   table.add({"__rpow__"}, power, AsMethod, Reflected);
-  table.add({"atan2", "arctan2"}, binary, everywhere, HasInplace, ToFloat);
-  table.add({"maximum", "minimum", "fmax", "fmin"}, binary, everywhere, safe, Keep);
-  table.add({"hypot"}, binary, everywhere, safe, ExactFloat);
-  table.add({"logaddexp", "logaddexp2"}, binary, everywhere, safe, FloatOnly);
+  table.add({"atan2", "arctan2"}, binary, everywhere, HasInplace, ToFloat | TensorsOnly);
+  table.add({"maximum", "minimum", "fmax", "fmin"}, binary, everywhere, safe, Keep | TensorsOnly);
+  table.add({"hypot"}, binary, everywhere, safe, ExactFloat | TensorsOnly);
+  table.add({"logaddexp", "logaddexp2"}, binary, everywhere, safe, FloatOnly | TensorsOnly);
   table.add({"xlogy"}, binary, everywhere, safe, ToFloat);
   table.add({"eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"}, binary, everywhere, NotDifferentiable | safe, ToBool);
   table.add({"eq", "ne", "lt", "le", "gt", "ge"}, binary, InOperator, NotDifferentiable | safe, ToBool);
   table.add({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}, binary, AsMethod, NotDifferentiable | safe, ToBool);
-  table.add({"logical_and", "logical_or", "logical_xor"}, binary, everywhere, NotDifferentiable | safe, ToBool);
+  table.add({"logical_and", "logical_or", "logical_xor"}, binary, everywhere, HasInplace | NotDifferentiable | safe, ToBool | TensorsOnly);
   table.add({"bitwise_and", "bitwise_or", "bitwise_xor"}, binary, everywhere, HasInplace | safe, IntegralOnly);
   table.add({"and_", "or_", "xor"}, binary, InOperator, safe, IntegralOnly);
   table.add({"iand", "ior", "ixor"}, binary, InOperator, safe | Inplace, IntegralOnly);
