@@ -150,6 +150,22 @@ PyObject* CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
   return miss(inputs, recompileLimit);
 }
 
+void CodeCache::purge() {
+  std::vector<std::shared_ptr<Entry>> dying;
+  for (size_t i = entries_.size(); i-- > 0;)
+    if (!entries_[i]->guards->canEverHold()) {
+      dying.push_back(std::move(entries_[i]));
+      entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
+    }
+}
+
+bool CodeCache::isFull(const FrameInputs& inputs, int limit) const {
+  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit)) return true;
+  int alike = 0;
+  for (const auto& entry : entries_) alike += entry->guards->isForSameObjects(inputs);
+  return alike >= limit;
+}
+
 ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
   ObjectRef reasons = checked(PyList_New(0));
   PyObject* globals = reinterpret_cast<PyFunctionObject*>(inputs.function)->func_globals;
@@ -223,9 +239,10 @@ PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
   }
   int limit = recompileLimit >= 0 ? recompileLimit : settings.recompileLimit;
   try {
+    purge();
     bool known = !entries_.empty();
     if (known && settings.stance == Stance::EagerOnRecompile) return nullptr;
-    bool full = entries_.size() >= static_cast<size_t>(limit);
+    bool full = isFull(inputs, limit);
     if (full && limitReported_) return nullptr;
     KeepAlive kept(inputs.locals, static_cast<size_t>(inputs.localCount));
     ObjectRef reasons = known ? missReasons(inputs) : ObjectRef();

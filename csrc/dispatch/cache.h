@@ -40,6 +40,10 @@ class CodeCache {
   PyObject* miss(const FrameInputs& inputs, int recompileLimit);
   PyObject* overLimit(const FrameInputs& inputs, int limit, PyObject* reasons);
   PyObject* install(std::unique_ptr<Entry> entry, const FrameInputs& inputs);
+  // Drops entries that can never be used again.
+  void purge();
+  // Whether one more capture for such a call would be too many.
+  bool isFull(const FrameInputs& inputs, int limit) const;
   ObjectRef missReasons(const FrameInputs& inputs) const;
 
   PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies

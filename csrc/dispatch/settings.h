@@ -8,7 +8,9 @@ enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecom
 
 struct DispatchSettings {
   Stance stance = Stance::Default;
+  // Captures per code and options for the same objects (see GuardProgram::isForSameObjects), and for all together.
   int recompileLimit = 8;
+  int accumulatedLimit = 256;
   // A new capture whose guards do not hold, and engine failures, raise instead of running eagerly.
   bool strict = false;
   // on_recompile(function, [why each entry missed]); on_limit(function, limit, reasons), once per code; on_engine_error(

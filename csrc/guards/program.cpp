@@ -366,6 +366,25 @@ bool GuardProgram::abcTokenIs(int64_t token) const {
   return number == token;
 }
 
+bool GuardProgram::canEverHold() const {
+  for (const GuardFact& fact : facts_) {
+    bool identity = fact.kind == FactKind::IdentityIs && fact.object.isWeak() && fact.object.get() == nullptr;
+    bool lookup = fact.kind == FactKind::TypeLookup && fact.expected.isWeak() && fact.expected.get() == nullptr;
+    if (identity || lookup) return false;
+  }
+  return true;
+}
+
+bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
+  for (const GuardFact& fact : facts_) {
+    if (fact.kind != FactKind::IdentityIs || !fact.object.isWeak()) continue;
+    const Source& source = sources_[static_cast<size_t>(fact.reg)];
+    if (source.kind != SourceKind::Local || source.index >= inputs.localCount) continue;
+    if (inputs.locals[source.index] != fact.object.get()) return false;
+  }
+  return true;
+}
+
 int GuardProgram::traverse(visitproc visit, void* arg) const {
   for (const ObjectRef& key : keys_) Py_VISIT(key.get());
   for (const ObjectRef& temporary : temporaries_) Py_VISIT(temporary.get());

@@ -63,6 +63,12 @@ class GuardProgram {
   // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
   std::vector<std::string> describe() const;
 
+  // False once an object that a fact compares with by identity has died: the program can never hold again.
+  bool canEverHold() const;
+  // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
+  // they are for (many layers with one forward) are not recompiles of each other.
+  bool isForSameObjects(const FrameInputs& inputs) const;
+
   // Number of facts, the global state not counted.
   size_t size() const { return facts_.size(); }
   size_t wantedCount() const { return wanted_.size(); }

@@ -298,6 +298,26 @@ def test_limit(C, hook):
     assert caught.value.args == (1, 1)
 
 
+def test_limit_is_per_object(C, hook):
+    class Layer:
+        pass
+
+    C.configure(recompile_limit=2, accumulated_limit=6)
+    hook.answer = lambda f, l, o: dict(
+        facts=[("is", ("local", 0), l[0]), ("equals", ("local", 1), l[1])], wanted=(), function=lambda a, b: "compiled"
+    )
+    compiled = C.CompiledFunction(lambda self, n: "eager", None)
+    layers = [Layer() for _ in range(3)]
+    assert [compiled(layer, n) for layer in layers for n in range(2)] == ["compiled"] * 6
+    with pytest.warns(RuntimeWarning, match="recompile_limit"):
+        assert compiled(layers[0], 2) == "eager"
+    assert compiled(Layer(), 0) == "eager", "the accumulated limit"
+    del layers[0]
+    assert compiled(layers[0], 5) == "eager"
+    assert len(compiled.entries()) == 4, "entries for dead objects are dropped"
+    assert compiled(Layer(), 0) == "compiled"
+
+
 def test_stances(C, hook):
     compiled = C.CompiledFunction(lambda n: n, None)
     C.configure(stance="force_eager")
