@@ -108,7 +108,27 @@ class ProgramBuilder {
       program_->facts_.push_back(std::move(made));
     }
     program_->tensorMetas_ = facts_.tensors();
-    program_->tensors_.resize(program_->tensorMetas_.size());
+    program_->guardOfMeta_.resize(program_->tensorMetas_.size(), 0);
+  }
+
+  // Metadata that the guards do not look at (leaf, offset) may differ among those that share a guard.
+  static bool sameGuard(const TensorMeta& a, const TensorMeta& b) {
+    return a.dtype == b.dtype && a.device == b.device && a.layout == b.layout && a.requiresGrad == b.requiresGrad &&
+           a.isInference == b.isInference && a.isConj == b.isConj && a.isNeg == b.isNeg && a.sizes == b.sizes && a.strides == b.strides;
+  }
+
+  uint32_t guardFor(const GuardFact& fact) {
+    auto* type = reinterpret_cast<PyTypeObject*>(fact.object.get());
+    const TensorMeta& meta = program_->tensorMetas_[static_cast<size_t>(fact.number)];
+    uint64_t hash = reinterpret_cast<uint64_t>(type) + static_cast<uint64_t>(meta.dtype) * 31 + meta.requiresGrad;
+    for (int64_t size : meta.sizes) hash = (hash ^ static_cast<uint64_t>(size)) * 0x9E3779B97F4A7C15ull;
+    auto [begin, end] = guardsByHash_.equal_range(hash);
+    for (auto it = begin; it != end; ++it)
+      if (program_->tensors_[it->second.guard].type == type && sameGuard(meta, program_->tensorMetas_[it->second.meta])) return it->second.guard;
+    uint32_t guard = static_cast<uint32_t>(program_->tensors_.size());
+    program_->tensors_.emplace_back().type = type;
+    guardsByHash_.emplace(hash, SharedGuard{guard, static_cast<uint32_t>(fact.number)});
+    return guard;
   }
 
   const Source& source(int32_t reg) const { return program_->sources_[static_cast<size_t>(reg)]; }
@@ -241,15 +261,16 @@ class ProgramBuilder {
       case FactKind::EqualsConstant: return withObject(Op::EqualsConstant);
       case FactKind::Length:
         if (group >= 0) return program_->dictGroups_[group].facts.push_back(index);
-        return withNumber(knownDict(fact.reg) ? Op::DictLength : Op::Length, fact.number);
+        if (!knownDict(fact.reg)) return withNumber(Op::Length, fact.number);
+        return withNumber(fact.number ? Op::DictLength : Op::EmptyDicts, fact.number);
       case FactKind::DictKeys:
         if (group >= 0 && keysStandWithVersion(fact)) return program_->dictGroups_[group].facts.push_back(index);
         return other(level, index);
       case FactKind::DictLacks: return program_->dictGroups_[group].facts.push_back(index);
       case FactKind::FunctionIs: return withNumber(Op::FunctionIs, 0);
       case FactKind::Tensor:
-        program_->tensors_[static_cast<size_t>(fact.number)].type = reinterpret_cast<PyTypeObject*>(fact.object.get());
-        return withNumber(Op::Tensor, fact.number);
+        program_->guardOfMeta_[static_cast<size_t>(fact.number)] = guardFor(fact);
+        return withNumber(Op::Tensors, fact.number);
       case FactKind::SameObject:
       case FactKind::DistinctObjects:
         level = std::max(level, source(fact.other).id);
@@ -287,11 +308,35 @@ class ProgramBuilder {
 
   void emitBatch(Op op, const std::vector<Step>& steps) {
     if (steps.empty()) return;
+    if (op == Op::EmptyDicts) return emitEmptyDicts(steps);
+    if (op == Op::Tensors) return emitTensors(steps);
     auto& all = program_->steps_;
     uint32_t begin = static_cast<uint32_t>(all.size());
     all.insert(all.end(), steps.begin(), steps.end());
     program_->batches_.push_back({op, begin, static_cast<uint32_t>(all.size())});
   }
+
+  void emitEmptyDicts(const std::vector<Step>& steps) {
+    auto& all = program_->emptyDicts_;
+    uint32_t begin = static_cast<uint32_t>(all.size());
+    for (const Step& step : steps) all.push_back(step.reg);
+    program_->batches_.push_back({Op::EmptyDicts, begin, static_cast<uint32_t>(all.size())});
+  }
+
+  void emitTensors(const std::vector<Step>& steps) {
+    auto& all = program_->tensorChecks_;
+    uint32_t begin = static_cast<uint32_t>(all.size());
+    for (const Step& step : steps) {
+      all.push_back({step.reg, program_->guardOfMeta_[static_cast<size_t>(step.word.number)]});
+      program_->tensorFacts_.push_back(step.aux);
+    }
+    program_->batches_.push_back({Op::Tensors, begin, static_cast<uint32_t>(all.size())});
+  }
+
+  struct SharedGuard {
+    uint32_t guard;
+    uint32_t meta;
+  };
 
   const FactList& facts_;
   const std::vector<const Source*>& wanted_;
@@ -303,6 +348,7 @@ class ProgramBuilder {
   std::vector<PyTypeObject*> knownType_;  // by register
   std::vector<int32_t> groupOf_;          // by register
   std::unordered_map<PyTypeObject*, size_t> typeGroupOf_;
+  std::unordered_multimap<uint64_t, SharedGuard> guardsByHash_;
   std::vector<LevelSteps> steps_;
 };
 

@@ -219,7 +219,7 @@ class Explainer {
   }
 
   std::string tensorMiss(const GuardFact& fact, PyObject* subject) {
-    TensorGuard expected = program_.tensors_[static_cast<size_t>(fact.number)];
+    TensorGuard expected = program_.tensors_[program_.guardOfMeta_[static_cast<size_t>(fact.number)]];
     const TensorMeta& meta = program_.tensorMetas_[static_cast<size_t>(fact.number)];
     bool seen = expected.keySet != 0;
     if (!seen) {

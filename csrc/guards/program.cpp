@@ -10,6 +10,9 @@ namespace cdynamo {
 
 namespace {
 
+// How many steps before its use a value's memory is asked for. The loops are short, so what they wait for is memory.
+constexpr uint32_t kAhead = 16;
+
 bool isFunctionWith(PyObject* value, const GuardFact& fact) {
   if (!PyFunction_Check(value)) return false;
   auto* function = reinterpret_cast<PyFunctionObject*>(value);
@@ -166,8 +169,10 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         }
         break;
       case Op::TypeIs:
-        for (; step != end; step++)
+        for (; step != end; step++) {
+          if (step + kAhead < end) __builtin_prefetch(regs[step[kAhead].reg]);
           if (reinterpret_cast<PyObject*>(Py_TYPE(regs[step->reg])) != step->word.object) return false;
+        }
         break;
       case Op::IsObject:
         for (; step != end; step++)
@@ -193,13 +198,6 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++)
           if (!isFunctionWith(regs[step->reg], facts_[step->aux])) return false;
         break;
-      case Op::Tensor:
-        for (; step != end; step++) {
-          TensorGuard& guard = tensors_[static_cast<size_t>(step->word.number)];
-          if (!checkTensor(regs[step->reg], guard)) [[unlikely]]
-            if (guard.keySet != 0 || !learnTensor(guard, facts_[step->aux], regs[step->reg])) return false;
-        }
-        break;
       case Op::SameObject:
         for (; step != end; step++)
           if (regs[step->reg] != regs[step->word.number]) return false;
@@ -219,11 +217,24 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
       case Op::DictVersions: {
         const uint32_t* const dicts = dictRegisters_.data();
         const uint64_t* const versions = state.dictVersions.data();
-        for (uint32_t i = batch.begin; i != batch.end; i++)
+        for (uint32_t i = batch.begin; i != batch.end; i++) {
+          if (i + kAhead < batch.end) __builtin_prefetch(regs[dicts[i + kAhead]]);
           if (dictVersionInline(regs[dicts[i]]) != versions[i]) [[unlikely]]
             if (!refreshDict(state, i, temporaries)) return false;
+        }
         break;
       }
+      case Op::EmptyDicts: {
+        const uint32_t* const dicts = emptyDicts_.data();
+        for (uint32_t i = batch.begin; i != batch.end; i++) {
+          if (i + kAhead < batch.end) __builtin_prefetch(regs[dicts[i + kAhead]]);
+          if (PyDict_GET_SIZE(regs[dicts[i]]) != 0) return false;
+        }
+        break;
+      }
+      case Op::Tensors:
+        if (!runTensors(state, batch)) return false;
+        break;
       case Op::TypeVersions:
         for (uint32_t i = batch.begin; i != batch.end; i++) {
           unsigned version = typeVersionInline(typeGroups_[i].type);
@@ -303,7 +314,7 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
       return setItemsAre(value, fact.expected.get());
     case FactKind::TypeLookup: return false;  // in a type group
     case FactKind::FunctionIs: return isFunctionWith(value, fact);
-    case FactKind::Tensor: return checkTensor(value, tensors_[static_cast<size_t>(fact.number)]);
+    case FactKind::Tensor: return checkTensor(value, tensors_[guardOfMeta_[static_cast<size_t>(fact.number)]]);
     case FactKind::SameObject: return value == regs[fact.other];
     case FactKind::DistinctObjects: return value != regs[fact.other];
     case FactKind::LacksAttr:
@@ -313,6 +324,16 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::DynamicBranch: return constantTruth(value) == fact.number;
   }
   return false;
+}
+
+bool GuardProgram::runTensors(State& state, const Batch& batch) {
+  PyObject* const* regs = state.registers.data();
+  uint32_t i = batch.begin;
+  while ((i += checkTensors(regs, tensors_.data(), tensorChecks_.data() + i, batch.end - i)) != batch.end) {
+    TensorGuard& guard = tensors_[tensorChecks_[i].guard];
+    if (guard.keySet != 0 || !learnTensor(guard, facts_[tensorFacts_[i]], regs[tensorChecks_[i].value])) return false;
+  }
+  return true;
 }
 
 // A fact about a tensor is plain metadata; the dispatch keys of a tensor that has this metadata are taken over when
@@ -343,6 +364,25 @@ bool GuardProgram::abcTokenIs(int64_t token) const {
     return false;
   }
   return number == token;
+}
+
+bool GuardProgram::canEverHold() const {
+  for (const GuardFact& fact : facts_) {
+    bool identity = fact.kind == FactKind::IdentityIs && fact.object.isWeak() && fact.object.get() == nullptr;
+    bool lookup = fact.kind == FactKind::TypeLookup && fact.expected.isWeak() && fact.expected.get() == nullptr;
+    if (identity || lookup) return false;
+  }
+  return true;
+}
+
+bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
+  for (const GuardFact& fact : facts_) {
+    if (fact.kind != FactKind::IdentityIs || !fact.object.isWeak()) continue;
+    const Source& source = sources_[static_cast<size_t>(fact.reg)];
+    if (source.kind != SourceKind::Local || source.index >= inputs.localCount) continue;
+    if (inputs.locals[source.index] != fact.object.get()) return false;
+  }
+  return true;
 }
 
 int GuardProgram::traverse(visitproc visit, void* arg) const {

@@ -13,6 +13,7 @@
 #include "guards/facts.h"
 #include "guards/held.h"
 #include "torch/bridge.h"
+#include "torch/tensor_row.h"
 
 namespace cdynamo {
 
@@ -62,6 +63,12 @@ class GuardProgram {
   // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
   std::vector<std::string> describe() const;
 
+  // False once an object that a fact compares with by identity has died: the program can never hold again.
+  bool canEverHold() const;
+  // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
+  // they are for (many layers with one forward) are not recompiles of each other.
+  bool isForSameObjects(const FrameInputs& inputs) const;
+
   // Number of facts, the global state not counted.
   size_t size() const { return facts_.size(); }
   size_t wantedCount() const { return wanted_.size(); }
@@ -78,10 +85,10 @@ class GuardProgram {
     LoadLocal, LoadFunction, LoadClosureCell, LoadCell, LoadDictSlot, LoadInstanceDict, LoadSequenceItem, LoadAttr, LoadType,
     LoadDequeItem, LoadWeakReferent,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
-    TypeIs, IsObject, IsReferent, EqualsConstant, Length, DictLength, FunctionIs, Tensor, SameObject, DistinctObjects, IsDict,
+    TypeIs, IsObject, IsReferent, EqualsConstant, Length, DictLength, FunctionIs, SameObject, DistinctObjects, IsDict,
     OtherFact,
-    // The watched world. Begin and end are numbers of groups.
-    DictVersions, TypeVersions, GlobalStateIs,
+    // Begin and end are numbers in dictRegisters_, emptyDicts_, tensorChecks_ and typeGroups_.
+    DictVersions, EmptyDicts, Tensors, TypeVersions, GlobalStateIs,
   };
   struct Step {
     uint32_t reg;
@@ -125,6 +132,7 @@ class GuardProgram {
   bool refreshDict(State& state, uint32_t group, std::vector<ObjectRef>& temporaries);
   bool refreshType(State& state, uint32_t group);
   bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
+  bool runTensors(State& state, const Batch& batch);
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
@@ -137,7 +145,11 @@ class GuardProgram {
   std::vector<uint32_t> dictRegisters_;  // per dict group, for the fast loop
   std::vector<DictGroup> dictGroups_;
   std::vector<TypeGroup> typeGroups_;
-  std::vector<TensorGuard> tensors_;  // by GuardFact::number; keySet 0: not seen yet, see learnTensor
+  std::vector<uint32_t> emptyDicts_;  // registers of dicts that must be empty
+  std::vector<TensorCheck> tensorChecks_;
+  std::vector<uint32_t> tensorFacts_;  // per check
+  std::vector<TensorGuard> tensors_;   // tensors with equal metadata share one; keySet 0: none seen yet, see learnTensor
+  std::vector<uint32_t> guardOfMeta_;  // by GuardFact::number
   std::vector<TensorMeta> tensorMetas_;
   std::vector<uint32_t> wanted_;
   std::vector<GuardFact> facts_;

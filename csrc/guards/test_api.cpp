@@ -104,14 +104,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
                                    &PyTuple_Type, &localNames, &globals))
     return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<std::string> text;
-    for (Py_ssize_t i = 0; localNames && i < PyTuple_GET_SIZE(localNames); i++) text.push_back(textItem(localNames, i));
-    SourceTable table(text, globals);
-    FactList list;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(facts); i++) readFact(table, list, PyList_GET_ITEM(facts, i));
-    std::vector<const Source*> sources;
-    for (Py_ssize_t i = 0; wanted && i < PyTuple_GET_SIZE(wanted); i++) sources.push_back(readSource(table, item(wanted, i)));
-    auto program = GuardProgram::build(list, table, sources, captureGlobalState());
+    auto program = buildTestProgram(facts, wanted, localNames, globals);
     ObjectRef self = checked(type->tp_alloc(type, 0));
     new (&reinterpret_cast<TestGuards*>(self.get())->program) std::unique_ptr<GuardProgram>(std::move(program));
     return self.release();
@@ -205,6 +198,18 @@ PyType_Slot slots[] = {
 PyType_Spec spec = {"cdynamo._C._TestGuards", sizeof(TestGuards), 0, Py_TPFLAGS_DEFAULT, slots};
 
 }  // namespace
+
+std::unique_ptr<GuardProgram> buildTestProgram(PyObject* facts, PyObject* wanted, PyObject* localNames, PyObject* globals) {
+  CD_CHECK(facts && PyList_Check(facts), "facts must be a list");
+  std::vector<std::string> text;
+  for (Py_ssize_t i = 0; localNames && i < PyTuple_GET_SIZE(localNames); i++) text.push_back(textItem(localNames, i));
+  SourceTable table(text, globals);
+  FactList list;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(facts); i++) readFact(table, list, PyList_GET_ITEM(facts, i));
+  std::vector<const Source*> sources;
+  for (Py_ssize_t i = 0; wanted && i < PyTuple_GET_SIZE(wanted); i++) sources.push_back(readSource(table, item(wanted, i)));
+  return GuardProgram::build(list, table, sources, captureGlobalState());
+}
 
 void addGuardTestType(PyObject* module) {
   ObjectRef type = checked(PyType_FromSpec(&spec));

@@ -1,6 +1,8 @@
 // The room's face to Python, for tests.
 #pragma once
-#include "base/ref.h"
+#include <memory>
+
+#include "guards/program.h"
 
 namespace cdynamo {
 
@@ -13,5 +15,9 @@ namespace cdynamo {
 //   time(locals, function, repeat) -> ns per check. len(guards) is the number of facts.
 // Throws PythonError.
 void addGuardTestType(PyObject* module);
+
+// A program from such descriptions: facts is a list, wanted and localNames are tuples or null, globals may be null.
+// Throws PythonError.
+std::unique_ptr<GuardProgram> buildTestProgram(PyObject* facts, PyObject* wanted, PyObject* localNames, PyObject* globals);
 
 }  // namespace cdynamo

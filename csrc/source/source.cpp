@@ -83,7 +83,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
         if (text) return strOf(text.get());
         PyErr_Clear();
       }
-      return "<" + std::string(Py_TYPE(s->object)->tp_name) + ">";
+      return std::string("<").append(Py_TYPE(s->object)->tp_name).append(">");
     }
     case SourceKind::InstanceDict: return sourceName(s->base, localNames, rootGlobals) + ".__dict__";
     case SourceKind::DictItem:
