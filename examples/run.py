@@ -71,6 +71,7 @@ def main() -> None:
     for name, (graphs, ops, seconds) in rows.items():
         print(f"{name:14s} {graphs:6d} {ops:6d} {seconds * 1e3:7.1f} ms")
 
+    assert rows["cdynamo"][0] >= 1, "nothing was captured"
     compiled = cdynamo.compile(model)
     started = time.perf_counter()
     got = compiled(**inputs).logits
