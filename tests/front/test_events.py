@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import logging
+import os
 import subprocess
 import sys
 import textwrap
@@ -104,7 +105,7 @@ def test_own_log_variable():
         on_event("break", {"reason": "Call to print", "stack": [("m.py", 3, "f")]})
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, env={"CDYNAMO_LOGS": "graph_breaks", "PATH": ""}
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, env={**os.environ, "CDYNAMO_LOGS": "graph_breaks"}
     )
     assert "Call to print" in done.stderr and 'File "m.py", line 3, in f' in done.stderr
 
