@@ -147,7 +147,14 @@ def test_unsupported():
 
     error = unsupported(BREAK)
     assert isinstance(error, Unsupported) and error.gb_type == "Call to print" and error.real_stack[0].lineno == LINE
-    for part in ("Call to print\n", "Explanation: It prints.", "Hint: Do not.", "Developer debug context: print(x)", "from user code:", f"line {LINE}"):
+    for part in (
+        "Call to print\n",
+        "Explanation: It prints.",
+        "Hint: Do not.",
+        "Developer debug context: print(x)",
+        "from user code:",
+        f"line {LINE}",
+    ):
         assert part in str(error)
     assert isinstance(recompile_limit_hit({"failed": ["a"]}), FailOnRecompileLimitHit)
 
