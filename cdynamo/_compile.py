@@ -206,7 +206,7 @@ class CompiledModule(torch.nn.Module):
                 "If this causes undesired behavior, please try using `module.compile()`, or use the per-module hooks instead",
                 stacklevel=2,
             )
-        elif not any(state[name] for name in _OWN_HOOKS):
+        elif not (state["_forward_hooks"] or state["_forward_pre_hooks"] or state["_backward_hooks"] or state["_backward_pre_hooks"]):
             return state["forward"](*args, **kwargs)
         return super().__call__(*args, **kwargs)
 

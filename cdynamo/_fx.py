@@ -11,7 +11,7 @@ from torch import fx
 from torch._guards import CompileId
 from torch.fx.node import Node
 
-from ._node_meta import ExampleMaker, NodeMeta, node_items
+from ._node_meta import ExampleMaker, NodeMeta, StackTexts, node_items
 from ._tracing import BackendContext, GraphSource
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
     graph = fx.Graph(owner)
     namespace = graph._graph_namespace
     create_name, names_of, table, prepend = namespace.create_name, namespace._obj_to_name, graph._find_nodes_lookup_table.table, graph._root.prepend
+    set_attribute = object.__setattr__  # Node's own does more, for names and targets only
     described = program.describe(False)
     op_names: dict[Any, str] = {}
     nodes: list[Node] = []
@@ -175,9 +176,9 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
         assert mode is not None
         # Whatever is going on around (a mode, inference, no_grad), these are ordinary fakes.
         with torch.utils._python_dispatch._disable_current_modes(), torch.inference_mode(False), torch.enable_grad():
-            maker = ExampleMaker(mode)
+            maker, texts = ExampleMaker(mode), StackTexts()
             for i, meta in enumerate(metas):
-                meta.settle(node_items(described[i], nodes[i].name, i in parameters, maker))
+                meta.settle(node_items(described[i], nodes[i].name, i in parameters, maker, texts))
 
     for i, (op, target, _args, _kwargs, hint, result, _stack, source) in enumerate(described):
         kind = None
@@ -203,12 +204,13 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
             candidate = op_names[target] = graph._target_to_str(target)
         name = create_name(candidate, None)
         node = Node(graph, name, op, target, args, kwargs, kind)
-        node.meta = meta = NodeMeta(fill)
+        meta = NodeMeta(fill)
+        set_attribute(node, "meta", meta)
         names_of[node] = name
         prepend(node)
         table[(op, target if op == "call_function" else None)][node] = None
         if op == "placeholder":
-            node._dynamo_source = GraphSource(source) if source else None
+            set_attribute(node, "_dynamo_source", GraphSource(source) if source else None)
         nodes.append(node)
         metas.append(meta)
     graph._len = len(nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import re
@@ -119,6 +120,7 @@ class ExampleMaker:
 
         self._mode = mode
         self._fake = FakeTensor
+        self._takes_requires_grad = "requires_grad" in inspect.signature(FakeTensor.__new__).parameters
 
     def make(self, result: ResultDescription, as_parameter: bool = False) -> Any:
         if result is None:
@@ -146,23 +148,38 @@ class ExampleMaker:
             element = torch.empty(room, dtype=dtype, device="meta").as_strided(sizes, strides, offset)
         else:
             element = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
-        fake = self._fake(self._mode, element, device)
         if as_parameter:
-            return torch.nn.Parameter(fake, requires_grad=requires_grad)
+            return torch.nn.Parameter(self._fake(self._mode, element, device), requires_grad=requires_grad)
+        if self._takes_requires_grad:
+            return self._fake(self._mode, element, device, requires_grad=requires_grad)
+        fake = self._fake(self._mode, element, device)
         return fake.requires_grad_() if requires_grad else fake
 
 
-def node_items(node: NodeDescription, name: str, is_parameter: bool, maker: ExampleMaker) -> dict[str, Any]:
+class StackTexts:
+    """module_stack and stack_trace, each worked out once for nodes that share a stack."""
+
+    def __init__(self) -> None:
+        self._known: dict[StackDescription, tuple[OrderedDict[str, tuple[str, type]], str]] = {}
+
+    def of(self, stack: StackDescription) -> tuple[OrderedDict[str, tuple[str, type]], str]:
+        found = self._known.get(stack)
+        if found is None:
+            found = self._known[stack] = (module_stack(stack), stack_trace(stack))
+        return found
+
+
+def node_items(node: NodeDescription, name: str, is_parameter: bool, maker: ExampleMaker, texts: StackTexts) -> dict[str, Any]:
     """All of one node's meta."""
     op, target, _args, _kwargs, _hint, result, stack, source = node
     items: dict[str, Any] = {}
-    modules = module_stack(stack)
+    modules, trace = texts.of(stack)
     if modules:
-        items["nn_module_stack"] = modules
+        items["nn_module_stack"] = modules.copy()
     if op in ("call_function", "call_method"):
         items["source_fn_stack"] = [(name, target)]
     if stack:
-        items["stack_trace"] = stack_trace(stack)
+        items["stack_trace"] = trace
     if result is not None:
         items["example_value"] = maker.make(result, is_parameter)
     if op == "placeholder":

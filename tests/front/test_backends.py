@@ -147,6 +147,29 @@ def test_failures():
         resolve(3)
 
 
+def test_relations_between_inputs():
+    from graphs import Maker
+    from torch._guards import DuplicateInputs, StorageOverlap
+
+    from cdynamo._backends import input_relations
+    from cdynamo._tracing import BackendContext, GraphSource
+
+    context = BackendContext((), ())
+    a, b, c = (GraphSource(f"L['{name}']") for name in "abc")
+    context.guards_context.aotautograd_guards += [DuplicateInputs(b, a), StorageOverlap([a, c], [b])]
+    assert input_relations(context, [a.name, b.name, c.name]) == [("same", 1, 0), ("overlap", (0, 2), (1,))]
+
+    # Views that overlap are compiled as such.
+    base = torch.zeros(8)
+    views = [base[:4], base[2:6]]
+    made = Maker()
+    first, second = made.input(views[0], "L['a']"), made.input(views[1], "L['b']")
+    program = made.program(made.call(torch.add, made.method("add_", first, 1), second))
+    base.zero_()
+    compiled = compile_graph(program, views, CompileOptions(resolve("aot_eager")))
+    assert compiled(*views)[0].tolist() == [2.0, 2.0, 1.0, 1.0] and base.tolist() == [1.0] * 4 + [0.0] * 4
+
+
 def test_keywords_reach_the_backend():
     got = {}
 
