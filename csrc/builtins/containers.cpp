@@ -451,7 +451,7 @@ Value* strSplitting(Trace& t, CallArgs& a) {
 void addContainerMethods(BuiltinTable& table) {
   struct Row {
     const char* name;
-    Handler handler;
+    BuiltinHandler handler;
   };
   const Row lists[] = {{"append", listAppend}, {"extend", listExtend}, {"insert", listInsert}, {"pop", listPop}, {"remove", listRemove}, {"clear", listClear},
                        {"reverse", listReverse}, {"sort", listSort}, {"copy", listCopy}, {"index", sequenceIndex}, {"count", sequenceCount}, {"__init__", listInit}};

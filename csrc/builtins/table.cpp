@@ -55,12 +55,12 @@ BuiltinTable& BuiltinTable::get() {
   return table;
 }
 
-void BuiltinTable::add(const char* path, Handler handler) {
+void BuiltinTable::add(const char* path, BuiltinHandler handler) {
   ObjectRef object = resolve(path);
   if (object) handlers_[object.release()] = handler;
 }
 
-void BuiltinTable::addType(PyTypeObject* type, const char* method, Handler handler) {
+void BuiltinTable::addType(PyTypeObject* type, const char* method, BuiltinHandler handler) {
   ObjectRef name = checked(PyUnicode_InternFromString(method));
   PyObject* d = typeLookup(type, name.get());
   if (d) handlers_[ObjectRef::share(d).release()] = handler;
@@ -134,7 +134,7 @@ bool isPureModule(PyObject* callable) {
 
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
-  if (Handler handler = table.find(callable)) {
+  if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
     return handler(t, args);

@@ -7,7 +7,7 @@
 
 namespace cdynamo {
 
-using Handler = Value* (*)(Trace&, CallArgs&);
+using BuiltinHandler = Value* (*)(Trace&, CallArgs&);
 
 class BuiltinTable {
  public:
@@ -15,14 +15,14 @@ class BuiltinTable {
   static BuiltinTable& get();
 
   // path: "builtins.len", "builtins.list.append", "torch._C._set_grad_enabled". A name that does not exist is passed over.
-  void add(const char* path, Handler handler);
-  void addType(PyTypeObject* type, const char* method, Handler handler);
+  void add(const char* path, BuiltinHandler handler);
+  void addType(PyTypeObject* type, const char* method, BuiltinHandler handler);
   // Called by CPython itself where every argument is a constant.
   void addPure(const char* path);
   // Replaced by a Python function that the interpreter traces.
   void addPolyfill(const char* path, const char* polyfill);
 
-  Handler find(PyObject* callable) const {
+  BuiltinHandler find(PyObject* callable) const {
     auto found = handlers_.find(callable);
     return found == handlers_.end() ? nullptr : found->second;
   }
@@ -33,7 +33,7 @@ class BuiltinTable {
   }
 
  private:
-  std::unordered_map<PyObject*, Handler> handlers_;
+  std::unordered_map<PyObject*, BuiltinHandler> handlers_;
   std::unordered_map<PyObject*, bool> pure_;
   std::unordered_map<PyObject*, PyObject*> polyfills_;
 };

@@ -333,7 +333,7 @@ Value* isTorchTensor(Trace& t, CallArgs& a) {
 void addTorchBuiltins(BuiltinTable& table) {
   struct Row {
     const char* name;
-    Handler handler;
+    BuiltinHandler handler;
   };
   const Row methods[] = {{"size", tensorSize}, {"stride", tensorStride}, {"dim", tensorDim}, {"ndimension", tensorDim}, {"numel", tensorNumel}, {"nelement", tensorNumel},
                          {"storage_offset", tensorOffset}, {"is_floating_point", tensorIsFloating}, {"is_complex", tensorIsComplex}, {"is_inference", tensorIsInference},

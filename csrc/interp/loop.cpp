@@ -80,7 +80,12 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
+      if (!t.failedPlace) t.failedPlace = t.place;
       if (!enterHandler(f, t, raised.exception)) throw;
+      t.failedPlace = nullptr;
+    } catch (Unsupported&) {
+      if (!t.failedPlace) t.failedPlace = t.place;
+      throw;
     }
     t.frame = &f;
     t.place = f.place;

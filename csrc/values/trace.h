@@ -139,6 +139,7 @@ class Trace {
 
   // Where the interpreter is, for nodes and messages.
   const TracePlace* place = nullptr;
+  const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
   FrameState* frame = nullptr;         // innermost
   int depth = 0;                       // of inlined calls
   Value* handledException = nullptr;   // what a bare raise would raise; null: none
