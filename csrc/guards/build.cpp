@@ -326,8 +326,12 @@ class ProgramBuilder {
   void emitTensors(const std::vector<Step>& steps) {
     auto& all = program_->tensorChecks_;
     uint32_t begin = static_cast<uint32_t>(all.size());
-    for (const Step& step : steps) {
-      all.push_back({step.reg, program_->guardOfMeta_[static_cast<size_t>(step.word.number)]});
+    auto guardOf = [&](const Step& step) { return program_->guardOfMeta_[static_cast<size_t>(step.word.number)]; };
+    // Equal tensors next to each other: the same guard and the same branches again and again.
+    std::vector<Step> sorted = steps;
+    std::stable_sort(sorted.begin(), sorted.end(), [&](const Step& a, const Step& b) { return guardOf(a) < guardOf(b); });
+    for (const Step& step : sorted) {
+      all.push_back({step.reg, guardOf(step)});
       program_->tensorFacts_.push_back(step.aux);
     }
     program_->batches_.push_back({Op::Tensors, begin, static_cast<uint32_t>(all.size())});

@@ -123,6 +123,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         break;
       case Op::LoadDictSlot:
         for (; step != end; step++) {
+          if (step + kAhead < end) __builtin_prefetch(reinterpret_cast<char*>(regs[step[kAhead].reg]) + step[kAhead].word.number);
           PyObject* dict = dictAtSlot(regs[step->reg], step->word.number);
           if (dict == nullptr) [[unlikely]] dict = makeInstanceDict(regs, *step, temporaries);
           if (dict == nullptr) return false;
