@@ -51,7 +51,8 @@ TorchKind classify(PyObject* callable) {
   }
   if (kind == lruCacheType()) return TorchKind::LruCache;
   if (PyCFunction_Check(callable)) {
-    PyObject* self = PyCFunction_GET_SELF(callable);
+    // The functions of torch are static methods: GET_SELF would hide the class that they belong to.
+    PyObject* self = reinterpret_cast<PyCFunctionObject*>(callable)->m_self;
     if (!self) return TorchKind::No;
     std::string owner = PyModule_Check(self) ? std::string(PyModule_GetName(self)) : PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self)->tp_name : Py_TYPE(self)->tp_name;
     if (owner.find("_VariableFunctions") != std::string::npos) return TorchKind::Operation;

@@ -17,7 +17,8 @@ namespace {
 
 // The Python front's callbacks: compile_graph, on_event, unsupported, internal_error, config.
 ObjectRef& frontCallbacks() {
-  static ObjectRef callbacks;
+  // Never destroyed: the interpreter is gone when static destructors run.
+  static ObjectRef& callbacks = *new ObjectRef;
   return callbacks;
 }
 
