@@ -136,11 +136,11 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       PyObject* meta = lookUp(t, Py_TYPE(object), PyUnicode_InternFromString("__getitem__"));
       if (meta && PyFunction_Check(meta)) return call(t, t.wrap(meta, t.sources.pinned(meta)), {{container, key}, {}});
       Value* method = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(object), name);
-      PyObject* ck = t.constant(key);
+      PyObject* ck = t.snapshot(key);
       if (method && ck) return t.real(native(t, PyObject_GetItem(t.identity(container), ck)));
     }
     if (PyObject* c = t.constant(container)) {
-      PyObject* ck = t.constant(key);
+      PyObject* ck = PyUnicode_Check(c) || PyTuple_Check(c) || PyRange_Check(c) ? t.constant(key) : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
       unsupported(BreakReason::ScalarRead, "indexing " + describe(container) + " with " + describe(key));
