@@ -5,9 +5,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import torch  # noqa: E402
+import torch
 
-import cdynamo  # noqa: E402
+import cdynamo
 
 
 @cdynamo.compile
