@@ -1,6 +1,11 @@
 // The extension module cdynamo._C: each room adds its own part.
 #include "base/error.h"
+#include "bytecode/python_api.h"
+#include "dispatch/types.h"
 #include "graph/executable.h"
+#include "guards/test_api.h"
+#include "interp/capture.h"
+#include "shapes/python.h"
 
 namespace cdynamo {
 namespace {
@@ -13,6 +18,11 @@ int execModule(PyObject* module) {
     ObjectRef builtFor = checked(Py_BuildValue("(ss)", CD_TEXT(PY_MAJOR_VERSION) "." CD_TEXT(PY_MINOR_VERSION), CDYNAMO_TORCH_VERSION));
     checkedStatus(PyModule_AddObjectRef(module, "built_for", builtFor.get()));
     addGraphTypes(module);
+    addBytecodeFunctions(module);
+    addShapeFunctions(module);
+    addGuardTestType(module);
+    addDispatchTypes(module);
+    addCaptureFunctions(module);
     return 0;
   } catch (const PythonError&) {
   } catch (const EngineError& error) {

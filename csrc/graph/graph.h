@@ -72,4 +72,8 @@ class Graph {
   std::deque<Node> nodes_;
 };
 
+// The graph as a backend sees it: placeholders first, in order of first use; unused placeholders and unused items of
+// tuples (calls of `getitem`) dropped; every other call kept. Consumes the traced graph.
+Graph finishGraph(Graph&& traced, PyObject* getitem);
+
 }  // namespace cdynamo

@@ -66,37 +66,39 @@ std::string strOf(PyObject* name) {
 
 }  // namespace
 
-std::string SourceTable::name(const Source* s) const {
+std::string SourceTable::name(const Source* source) const { return sourceName(source, localNames_, rootGlobals_); }
+
+std::string sourceName(const Source* s, const std::vector<std::string>& localNames, PyObject* rootGlobals) {
   switch (s->kind) {
     case SourceKind::Local: {
-      bool known = static_cast<size_t>(s->index) < localNames_.size();
-      return "L['" + (known ? localNames_[s->index] : std::to_string(s->index)) + "']";
+      bool known = static_cast<size_t>(s->index) < localNames.size();
+      return "L['" + (known ? localNames[s->index] : std::to_string(s->index)) + "']";
     }
     case SourceKind::Function: return "F";
     case SourceKind::ClosureCell: return "F.__closure__[" + std::to_string(s->index) + "]";
-    case SourceKind::CellContents: return name(s->base) + ".cell_contents";
+    case SourceKind::CellContents: return sourceName(s->base, localNames, rootGlobals) + ".cell_contents";
     case SourceKind::Pinned: {
       if (PyModule_Check(s->object) || PyType_Check(s->object) || PyFunction_Check(s->object)) {
         ObjectRef text = ObjectRef::steal(PyObject_GetAttrString(s->object, PyModule_Check(s->object) ? "__name__" : "__qualname__"));
         if (text) return strOf(text.get());
         PyErr_Clear();
       }
-      return "<" + std::string(Py_TYPE(s->object)->tp_name) + ">";
+      return std::string("<").append(Py_TYPE(s->object)->tp_name).append(">");
     }
-    case SourceKind::InstanceDict: return name(s->base) + ".__dict__";
+    case SourceKind::InstanceDict: return sourceName(s->base, localNames, rootGlobals) + ".__dict__";
     case SourceKind::DictItem:
       if (s->base->kind == SourceKind::Pinned && PyDict_Check(s->base->object) && PyUnicode_Check(s->object)) {
-        if (s->base->object == rootGlobals_) return "G['" + strOf(s->object) + "']";
+        if (s->base->object == rootGlobals) return "G['" + strOf(s->object) + "']";
         PyObject* module = PyDict_GetItemString(s->base->object, "__name__");
         if (module && PyUnicode_Check(module)) return strOf(module) + "." + strOf(s->object);
       }
-      if (s->base->kind == SourceKind::InstanceDict) return name(s->base->base) + "." + strOf(s->object);
-      return name(s->base) + "[" + reprOf(s->object) + "]";
+      if (s->base->kind == SourceKind::InstanceDict) return sourceName(s->base->base, localNames, rootGlobals) + "." + strOf(s->object);
+      return sourceName(s->base, localNames, rootGlobals) + "[" + reprOf(s->object) + "]";
     case SourceKind::SequenceItem:
-    case SourceKind::DequeItem: return name(s->base) + "[" + std::to_string(s->index) + "]";
-    case SourceKind::Attr: return name(s->base) + "." + strOf(s->object);
-    case SourceKind::Type: return "type(" + name(s->base) + ")";
-    case SourceKind::WeakReferent: return name(s->base) + "()";
+    case SourceKind::DequeItem: return sourceName(s->base, localNames, rootGlobals) + "[" + std::to_string(s->index) + "]";
+    case SourceKind::Attr: return sourceName(s->base, localNames, rootGlobals) + "." + strOf(s->object);
+    case SourceKind::Type: return "type(" + sourceName(s->base, localNames, rootGlobals) + ")";
+    case SourceKind::WeakReferent: return sourceName(s->base, localNames, rootGlobals) + "()";
   }
   return "?";
 }

@@ -36,6 +36,9 @@ struct Source {
   PyObject* object = nullptr;     // borrowed: the table owns it
 };
 
+// SourceTable::name without the table: for those who keep copies of sources. rootGlobals is only compared.
+std::string sourceName(const Source* source, const std::vector<std::string>& localNames, PyObject* rootGlobals);
+
 // Owns the sources of one capture, and the objects they name.
 class SourceTable {
  public:
@@ -58,6 +61,8 @@ class SourceTable {
   // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].
   std::string name(const Source* source) const;
   size_t size() const { return sources_.size(); }
+  const std::vector<std::string>& localNames() const { return localNames_; }
+  PyObject* rootGlobals() const { return rootGlobals_; }
 
  private:
   const Source* intern(SourceKind kind, int32_t index, const Source* base, PyObject* object);

@@ -1,0 +1,454 @@
+// Builtin functions.
+#include <algorithm>
+
+#include "builtins/table.h"
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+namespace {
+
+Value* builtinLen(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "len", 1, 1);
+  return t.integer(length(t, a.args[0]));
+}
+
+PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
+  PyObject* name = t.constant(v);
+  if (!name || !PyUnicode_Check(name)) raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
+  (void)fn;
+  PyObject* interned = ObjectRef::share(name).release();
+  PyUnicode_InternInPlace(&interned);
+  return t.keep(ObjectRef::steal(interned));
+}
+
+Value* builtinGetattr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "getattr", 2, 3);
+  PyObject* name = nameArgument(t, a.args[1], "getattr");
+  if (a.args.size() == 2) return getAttr(t, a.args[0], name);
+  Value* v = getAttrOrNull(t, a.args[0], name);
+  return v ? v : a.args[2];
+}
+
+Value* builtinHasattr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "hasattr", 2, 2);
+  return t.boolean(getAttrOrNull(t, a.args[0], nameArgument(t, a.args[1], "hasattr")) != nullptr);
+}
+
+Value* builtinSetattr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "setattr", 3, 3);
+  setAttr(t, a.args[0], nameArgument(t, a.args[1], "setattr"), a.args[2]);
+  return t.none();
+}
+
+Value* builtinDelattr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "delattr", 2, 2);
+  delAttr(t, a.args[0], nameArgument(t, a.args[1], "delattr"));
+  return t.none();
+}
+
+Value* builtinCallable(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "callable", 1, 1);
+  Value* v = a.args[0];
+  switch (v->kind) {
+    case Kind::Function:
+    case Kind::BoundMethod: return t.boolean(true);
+    case Kind::Real: t.typeOf(v); return t.boolean(PyCallable_Check(realObject(v)));
+    case Kind::Instance: return t.boolean(t.typeOf(v)->tp_call != nullptr);
+    default: return t.boolean(false);
+  }
+}
+
+// ---- numbers ---------------------------------------------------------------------------------------------------------
+
+Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special) {
+  if (Value* v = callNative(t, callable, a)) return v;
+  if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
+  if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
+    if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
+  unsupported(BreakReason::UnsupportedCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
+}
+
+PyObject* typeObject(PyTypeObject& type) { return reinterpret_cast<PyObject*>(&type); }
+
+Value* builtinInt(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyLong_Type), "__int__"); }
+Value* builtinFloat(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyFloat_Type), "__float__"); }
+Value* builtinComplex(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyComplex_Type), "__complex__"); }
+Value* builtinBool(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "bool", 0, 1);
+  return t.boolean(!a.args.empty() && truth(t, a.args[0]));
+}
+Value* builtinStr(Trace& t, CallArgs& a) {
+  if (a.args.empty() && a.kwargs.empty()) return t.string("");
+  if (a.args.size() == 1 && a.kwargs.empty()) return str(t, a.args[0]);
+  return viaNative(t, a, typeObject(PyUnicode_Type), "__str__");
+}
+Value* builtinBytes(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__"); }
+Value* builtinRepr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "repr", 1, 1);
+  return repr(t, a.args[0]);
+}
+Value* builtinFormat(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "format", 1, 2);
+  return format(t, a.args[0], a.args.size() > 1 ? a.args[1] : nullptr, 0);
+}
+
+PyObject* builtinObject(const char* name) {
+  PyObject* builtins = PyEval_GetBuiltins();
+  return PyDict_GetItemString(builtins, name);
+}
+
+Value* builtinAbs(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "abs", 1, 1);
+  static PyObject* abs = PyUnicode_InternFromString("abs");
+  if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
+  return viaNative(t, a, builtinObject("abs"), "__abs__");
+}
+
+Value* builtinRound(Trace& t, CallArgs& a) {
+  static PyObject* round = PyUnicode_InternFromString("round");
+  if (!a.args.empty() && isTensor(a.args[0]) && a.args.size() == 1) return recordOp(t, round, true, a);
+  return viaNative(t, a, builtinObject("round"), "__round__");
+}
+
+Value* builtinDivmod(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "divmod", 2, 2);
+  return t.tuple({binaryOp(t, 2, a.args[0], a.args[1]), binaryOp(t, 6, a.args[0], a.args[1])});
+}
+
+Value* builtinPow(Trace& t, CallArgs& a) {
+  if (a.args.size() == 2 && a.kwargs.empty()) return binaryOp(t, 8, a.args[0], a.args[1]);
+  return viaNative(t, a, builtinObject("pow"), "__pow__");
+}
+
+Value* builtinHash(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "hash", 1, 1);
+  if (a.args[0]->kind == Kind::Instance)
+    if (Value* m = specialMethod(t, a.args[0], "__hash__"); m && m->kind == Kind::BoundMethod && isReal(as<BoundMethodValue>(m)->function) && PyFunction_Check(realObject(as<BoundMethodValue>(m)->function)))
+      return call(t, m, {});
+  DictKey k = t.keyOf(a.args[0]);
+  if (!k.constant) unsupported(BreakReason::UnsupportedCall, "the hash of " + describe(a.args[0]));
+  return t.integer(k.hash);
+}
+
+Value* builtinId(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "id", 1, 1);
+  Value* v = a.args[0];
+  PyObject* object = nullptr;
+  if (isReal(v)) object = t.identity(v);
+  else if (auto* h = dynamic_cast<HeapValue*>(v); h && h->real && h->source) {
+    object = h->real.get();
+    t.facts.identityIs(h->source, object);
+  } else if (isTensor(v) && as<TensorValue>(v)->real && v->source) {
+    object = as<TensorValue>(v)->real;
+    t.facts.identityIs(v->source, object);
+  }
+  if (!object) unsupported(BreakReason::UnsupportedCall, "the id of an object made in the function");
+  return t.real(checked(PyLong_FromVoidPtr(object)));
+}
+
+// ---- folds -----------------------------------------------------------------------------------------------------------
+
+Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
+  Value* key = a.takeKeyword("key");
+  Value* fallback = a.takeKeyword("default");
+  if (key && isReal(key, Py_None)) key = nullptr;
+  std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
+  if (items.empty()) {
+    if (fallback) return fallback;
+    raise(t, PyExc_ValueError, std::string(name) + "() arg is an empty sequence");
+  }
+  Value* best = items[0];
+  Value* bestKey = key ? call1(t, key, best) : best;
+  for (size_t i = 1; i < items.size(); i++) {
+    Value* k = key ? call1(t, key, items[i]) : items[i];
+    if (isTensor(k) || isTensor(bestKey)) {
+      static PyObject* fns[2] = {};
+      if (!fns[0]) {
+        ObjectRef torch = checked(PyImport_ImportModule("torch"));
+        fns[0] = PyObject_GetAttrString(torch.get(), "minimum");
+        fns[1] = PyObject_GetAttrString(torch.get(), "maximum");
+      }
+      if (key || !isTensor(k) || !isTensor(bestKey)) unsupported(BreakReason::DataDependentBranch, std::string(name) + "() of tensors");
+      unsupported(BreakReason::DataDependentBranch, std::string(name) + "() of tensors");
+    }
+    if (truth(t, compareOp(t, op, k, bestKey))) {
+      best = items[i];
+      bestKey = k;
+    }
+  }
+  return best;
+}
+Value* builtinMin(Trace& t, CallArgs& a) { return extremum(t, a, Py_LT, "min"); }
+Value* builtinMax(Trace& t, CallArgs& a) { return extremum(t, a, Py_GT, "max"); }
+
+Value* builtinSum(Trace& t, CallArgs& a) {
+  Value* start = a.takeKeyword("start");
+  expectArgs(t, a, "sum", 1, 2);
+  if (a.args.size() == 2) start = a.args[1];
+  Value* total = start ? start : t.integer(0);
+  for (Value* v : itemsOf(t, a.args[0])) total = binaryOp(t, 0, total, v);
+  return total;
+}
+
+Value* builtinAny(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "any", 1, 1);
+  Value* it = iterate(t, a.args[0]);
+  while (Value* v = next(t, it))
+    if (truth(t, v)) return t.boolean(true);
+  return t.boolean(false);
+}
+
+Value* builtinAll(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "all", 1, 1);
+  Value* it = iterate(t, a.args[0]);
+  while (Value* v = next(t, it))
+    if (!truth(t, v)) return t.boolean(false);
+  return t.boolean(true);
+}
+
+}  // namespace
+
+// Stable, by `<` alone, as list.sort does.
+std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse) {
+  struct Row {
+    Value* key;
+    Value* item;
+  };
+  std::vector<Row> rows;
+  for (Value* v : items) rows.push_back({key ? call1(t, key, v) : v, v});
+  if (reverse) std::reverse(rows.begin(), rows.end());
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& x, const Row& y) { return truth(t, compareOp(t, Py_LT, x.key, y.key)); });
+  if (reverse) std::reverse(rows.begin(), rows.end());
+  items.clear();
+  for (const Row& r : rows) items.push_back(r.item);
+  return items;
+}
+
+namespace {
+
+Value* builtinSorted(Trace& t, CallArgs& a) {
+  Value* key = a.takeKeyword("key");
+  Value* reverse = a.takeKeyword("reverse");
+  expectArgs(t, a, "sorted", 1, 1);
+  if (key && isReal(key, Py_None)) key = nullptr;
+  return t.list(sortedItems(t, itemsOf(t, a.args[0]), key, reverse && truth(t, reverse)));
+}
+
+// ---- constructors of containers --------------------------------------------------------------------------------------
+
+Value* builtinList(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "list", 0, 1);
+  return t.list(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
+}
+
+Value* builtinTuple(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "tuple", 0, 1);
+  if (!a.args.empty() && a.args[0]->kind == Kind::Tuple && as<TupleValue>(a.args[0])->type == &PyTuple_Type) return a.args[0];
+  return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
+}
+
+Value* sizeNew(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "Size", 0, 1);
+  return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]), sizeType());
+}
+
+Value* makeSet(Trace& t, CallArgs& a, PyTypeObject* type) {
+  auto* s = t.make<SetValue>();
+  s->type = type;
+  if (!a.args.empty())
+    for (Value* v : itemsOf(t, a.args[0])) t.setAdd(s, t.keyOf(v));
+  return s;
+}
+Value* builtinSet(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "set", 0, 1);
+  return makeSet(t, a, &PySet_Type);
+}
+Value* builtinFrozenset(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "frozenset", 0, 1);
+  return makeSet(t, a, &PyFrozenSet_Type);
+}
+
+Value* builtinSlice(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "slice", 1, 3);
+  if (a.args.size() == 1) return t.make<SliceValue>(t.none(), a.args[0], t.none());
+  return t.make<SliceValue>(a.args[0], a.args[1], a.args.size() > 2 ? a.args[2] : t.none());
+}
+
+Value* builtinRange(Trace& t, CallArgs& a) {
+  for (Value*& v : a.args)
+    if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a range with tensor bounds");
+  Value* v = callNative(t, typeObject(PyRange_Type), a);
+  if (!v) unsupported(BreakReason::UnsupportedCall, "a range of " + describe(a.args[0]));
+  return v;
+}
+
+Value* builtinProperty(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyProperty_Type, a.args.empty() ? t.none() : a.args[0]); }
+Value* builtinStaticmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyStaticMethod_Type, a.args.at(0)); }
+Value* builtinClassmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyClassMethod_Type, a.args.at(0)); }
+
+Value* builtinVars(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "vars", 1, 1);
+  return getAttr(t, a.args[0], "__dict__");
+}
+
+Value* builtinPrint(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "print()"); }
+
+// ---- operator module -------------------------------------------------------------------------------------------------
+
+template <int op>
+Value* operatorBinary(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "operator", 2, 2);
+  return binaryOp(t, op, a.args[0], a.args[1]);
+}
+template <int op>
+Value* operatorCompare(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "operator", 2, 2);
+  return compareOp(t, op, a.args[0], a.args[1]);
+}
+template <char op>
+Value* operatorUnary(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "operator", 1, 1);
+  return unaryOp(t, op, a.args[0]);
+}
+Value* operatorGetitem(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "getitem", 2, 2);
+  return getItem(t, a.args[0], a.args[1]);
+}
+Value* operatorSetitem(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "setitem", 3, 3);
+  setItem(t, a.args[0], a.args[1], a.args[2]);
+  return t.none();
+}
+Value* operatorDelitem(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "delitem", 2, 2);
+  delItem(t, a.args[0], a.args[1]);
+  return t.none();
+}
+Value* operatorNot(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "not_", 1, 1);
+  return t.boolean(!truth(t, a.args[0]));
+}
+Value* operatorTruth(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "truth", 1, 1);
+  return t.boolean(truth(t, a.args[0]));
+}
+Value* operatorIs(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "is_", 2, 2);
+  return t.boolean(isSame(t, a.args[0], a.args[1]));
+}
+Value* operatorIsNot(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "is_not", 2, 2);
+  return t.boolean(!isSame(t, a.args[0], a.args[1]));
+}
+Value* operatorContains(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "contains", 2, 2);
+  return t.boolean(contains(t, a.args[0], a.args[1]));
+}
+Value* operatorIndex(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "index", 1, 1);
+  if (asInteger(t, a.args[0])) return a.args[0];
+  if (isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, "operator.index of a tensor");
+  Value* m = specialMethod(t, a.args[0], "__index__");
+  if (!m) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object cannot be interpreted as an integer");
+  return call(t, m, {});
+}
+
+}  // namespace
+
+void addCoreBuiltins(BuiltinTable& table) {
+  table.add("builtins.len", builtinLen);
+  table.add("builtins.getattr", builtinGetattr);
+  table.add("builtins.hasattr", builtinHasattr);
+  table.add("builtins.setattr", builtinSetattr);
+  table.add("builtins.delattr", builtinDelattr);
+  table.add("builtins.callable", builtinCallable);
+  table.add("builtins.int", builtinInt);
+  table.add("builtins.float", builtinFloat);
+  table.add("builtins.complex", builtinComplex);
+  table.add("builtins.bool", builtinBool);
+  table.add("builtins.str", builtinStr);
+  table.add("builtins.bytes", builtinBytes);
+  table.add("builtins.repr", builtinRepr);
+  table.add("builtins.format", builtinFormat);
+  table.add("builtins.abs", builtinAbs);
+  table.add("builtins.round", builtinRound);
+  table.add("builtins.divmod", builtinDivmod);
+  table.add("builtins.pow", builtinPow);
+  table.add("builtins.hash", builtinHash);
+  table.add("builtins.id", builtinId);
+  table.add("builtins.min", builtinMin);
+  table.add("builtins.max", builtinMax);
+  table.add("builtins.sum", builtinSum);
+  table.add("builtins.any", builtinAny);
+  table.add("builtins.all", builtinAll);
+  table.add("builtins.sorted", builtinSorted);
+  table.add("builtins.list", builtinList);
+  table.add("builtins.tuple", builtinTuple);
+  table.add("builtins.set", builtinSet);
+  table.add("builtins.frozenset", builtinFrozenset);
+  table.add("builtins.slice", builtinSlice);
+  table.add("builtins.range", builtinRange);
+  table.add("builtins.property", builtinProperty);
+  table.add("builtins.staticmethod", builtinStaticmethod);
+  table.add("builtins.classmethod", builtinClassmethod);
+  table.add("builtins.vars", builtinVars);
+  table.add("builtins.print", builtinPrint);
+  table.add("torch.Size", sizeNew);
+  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo", "torch.iinfo",
+                           "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object"})
+    table.addPure(pure);
+
+  table.add("operator.add", operatorBinary<0>);
+  table.add("operator.and_", operatorBinary<1>);
+  table.add("operator.floordiv", operatorBinary<2>);
+  table.add("operator.lshift", operatorBinary<3>);
+  table.add("operator.matmul", operatorBinary<4>);
+  table.add("operator.mul", operatorBinary<5>);
+  table.add("operator.mod", operatorBinary<6>);
+  table.add("operator.or_", operatorBinary<7>);
+  table.add("operator.pow", operatorBinary<8>);
+  table.add("operator.rshift", operatorBinary<9>);
+  table.add("operator.sub", operatorBinary<10>);
+  table.add("operator.truediv", operatorBinary<11>);
+  table.add("operator.xor", operatorBinary<12>);
+  table.add("operator.iadd", operatorBinary<13>);
+  table.add("operator.iand", operatorBinary<14>);
+  table.add("operator.ifloordiv", operatorBinary<15>);
+  table.add("operator.ilshift", operatorBinary<16>);
+  table.add("operator.imatmul", operatorBinary<17>);
+  table.add("operator.imul", operatorBinary<18>);
+  table.add("operator.imod", operatorBinary<19>);
+  table.add("operator.ior", operatorBinary<20>);
+  table.add("operator.ipow", operatorBinary<21>);
+  table.add("operator.irshift", operatorBinary<22>);
+  table.add("operator.isub", operatorBinary<23>);
+  table.add("operator.itruediv", operatorBinary<24>);
+  table.add("operator.ixor", operatorBinary<25>);
+  table.add("operator.concat", operatorBinary<0>);
+  table.add("operator.lt", operatorCompare<Py_LT>);
+  table.add("operator.le", operatorCompare<Py_LE>);
+  table.add("operator.eq", operatorCompare<Py_EQ>);
+  table.add("operator.ne", operatorCompare<Py_NE>);
+  table.add("operator.gt", operatorCompare<Py_GT>);
+  table.add("operator.ge", operatorCompare<Py_GE>);
+  table.add("operator.neg", operatorUnary<'-'>);
+  table.add("operator.pos", operatorUnary<'+'>);
+  table.add("operator.invert", operatorUnary<'~'>);
+  table.add("operator.inv", operatorUnary<'~'>);
+  table.add("operator.abs", builtinAbs);
+  table.add("operator.getitem", operatorGetitem);
+  table.add("operator.setitem", operatorSetitem);
+  table.add("operator.delitem", operatorDelitem);
+  table.add("operator.not_", operatorNot);
+  table.add("operator.truth", operatorTruth);
+  table.add("operator.is_", operatorIs);
+  table.add("operator.is_not", operatorIsNot);
+  table.add("operator.contains", operatorContains);
+  table.add("operator.index", operatorIndex);
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,167 @@
+#include "builtins/table.h"
+
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+
+namespace cdynamo {
+
+namespace {
+
+// The object at a dotted path: the longest importable prefix, then attributes. Types are read by their own dict, so that
+// methods come as descriptors. Null where it does not exist.
+ObjectRef resolve(const char* path) {
+  std::string rest = path;
+  std::string module = rest.substr(0, rest.find('.'));
+  ObjectRef object = ObjectRef::steal(PyImport_ImportModule(module.c_str()));
+  while (object) {
+    size_t dot = rest.find('.');
+    if (dot == std::string::npos) break;
+    rest = rest.substr(dot + 1);
+    std::string name = rest.substr(0, rest.find('.'));
+    if (PyType_Check(object.get())) {
+      ObjectRef key = ObjectRef::steal(PyUnicode_InternFromString(name.c_str()));
+      object = ObjectRef::share(typeLookup(reinterpret_cast<PyTypeObject*>(object.get()), key.get()));
+    } else {
+      ObjectRef inner = ObjectRef::steal(PyObject_GetAttrString(object.get(), name.c_str()));
+      if (!inner) {
+        PyErr_Clear();
+        if (PyModule_Check(object.get())) {
+          std::string full = std::string(PyModule_GetName(object.get())) + "." + name;
+          ObjectRef known = ObjectRef::share(PyDict_GetItemString(PyImport_GetModuleDict(), full.c_str()));
+          inner = std::move(known);
+        }
+      }
+      object = std::move(inner);
+    }
+  }
+  PyErr_Clear();
+  return object;
+}
+
+}  // namespace
+
+BuiltinTable& BuiltinTable::get() {
+  static BuiltinTable table = [] {
+    BuiltinTable made;
+    addCoreBuiltins(made);
+    addContainerMethods(made);
+    addTypeBuiltins(made);
+    addIteratorBuiltins(made);
+    addTorchBuiltins(made);
+    return made;
+  }();
+  return table;
+}
+
+void BuiltinTable::add(const char* path, BuiltinHandler handler) {
+  ObjectRef object = resolve(path);
+  if (object) handlers_[object.release()] = handler;
+}
+
+void BuiltinTable::addType(PyTypeObject* type, const char* method, BuiltinHandler handler) {
+  ObjectRef name = checked(PyUnicode_InternFromString(method));
+  PyObject* d = typeLookup(type, name.get());
+  if (d) handlers_[ObjectRef::share(d).release()] = handler;
+}
+
+void BuiltinTable::addPure(const char* path) {
+  ObjectRef object = resolve(path);
+  if (object) pure_[object.release()] = true;
+}
+
+void BuiltinTable::addPolyfill(const char* path, const char* polyfill) {
+  ObjectRef object = resolve(path);
+  if (!object) return;
+  ObjectRef module = checked(PyImport_ImportModule("cdynamo.polyfills"));
+  ObjectRef function = checked(PyObject_GetAttrString(module.get(), polyfill));
+  polyfills_[object.release()] = function.release();
+}
+
+void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, size_t most) {
+  size_t n = args.args.size();
+  if (!args.kwargs.empty()) {
+    const char* key = PyUnicode_AsUTF8(args.kwargs[0].first);
+    raise(t, PyExc_TypeError, std::string(name) + "() got an unexpected keyword argument '" + (key ? key : "?") + "'");
+  }
+  if (n >= least && n <= most) return;
+  if (least == most)
+    raise(t, PyExc_TypeError, std::string(name) + (least == 1 ? "() takes exactly one argument (" : " expected " + std::to_string(least) + " arguments, got ") +
+                                  std::to_string(n) + (least == 1 ? " given)" : ""));
+  raise(t, PyExc_TypeError, std::string(name) + " expected at " + (n < least ? "least " + std::to_string(least) : "most " + std::to_string(most)) + " argument" +
+                                ((n < least ? least : most) == 1 ? "" : "s") + ", got " + std::to_string(n));
+}
+
+void noKeywords(Trace& t, const CallArgs& args, const char* name) {
+  if (!args.kwargs.empty()) raise(t, PyExc_TypeError, std::string(name) + "() takes no keyword arguments");
+}
+
+Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
+  std::vector<PyObject*> values;
+  for (Value* v : args.args) {
+    PyObject* c = t.constant(v);
+    if (!c) return nullptr;
+    values.push_back(c);
+  }
+  ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+  for (size_t i = 0; i < args.kwargs.size(); i++) {
+    PyObject* c = t.constant(args.kwargs[i].second);
+    if (!c) return nullptr;
+    values.push_back(c);
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+  }
+  return t.real(native(t, PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get())));
+}
+
+namespace {
+
+bool isPureType(PyTypeObject* type) {
+  return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyTuple_Type || type == &PyRange_Type ||
+         type == &PyFrozenSet_Type || type == &PyComplex_Type || type == &PyBool_Type || type == &PySlice_Type;
+}
+
+// C functions of these modules have no effects.
+bool isPureModule(PyObject* callable) {
+  if (!PyCFunction_Check(callable)) return false;
+  PyObject* module = PyCFunction_GET_SELF(callable);
+  if (!module || !PyModule_Check(module)) return false;
+  const char* name = PyModule_GetName(module);
+  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_operator"));
+}
+
+}  // namespace
+
+Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
+  BuiltinTable& table = BuiltinTable::get();
+  if (BuiltinHandler handler = table.find(callable)) {
+    known = true;
+    if (callableValue && callableValue->source) t.identity(callableValue);
+    return handler(t, args);
+  }
+  if (PyObject* polyfill = table.polyfill(callable)) {
+    known = true;
+    if (callableValue && callableValue->source) t.identity(callableValue);
+    return inlineFunction(t, pinnedValue(t, polyfill), args);
+  }
+  if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
+  PyTypeObject* kind = Py_TYPE(callable);
+  bool pure = table.isPure(callable) || isPureModule(callable);
+  if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))
+    pure = isPureType(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+  if (!pure && PyCFunction_Check(callable)) {
+    PyObject* self = PyCFunction_GET_SELF(callable);
+    pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
+  }
+  if (pure) {
+    if (callableValue && callableValue->source) t.identity(callableValue);
+    if (Value* v = callNative(t, callable, args)) {
+      known = true;
+      return v;
+    }
+  }
+  known = false;
+  return nullptr;
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,58 @@
+// The side table: what C callables (and a few Python ones) do to symbolic values.
+#pragma once
+#include <string>
+#include <unordered_map>
+
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+using BuiltinHandler = Value* (*)(Trace&, CallArgs&);
+
+class BuiltinTable {
+ public:
+  // The table, filled on first use.
+  static BuiltinTable& get();
+
+  // path: "builtins.len", "builtins.list.append", "torch._C._set_grad_enabled". A name that does not exist is passed over.
+  void add(const char* path, BuiltinHandler handler);
+  void addType(PyTypeObject* type, const char* method, BuiltinHandler handler);
+  // Called by CPython itself where every argument is a constant.
+  void addPure(const char* path);
+  // Replaced by a Python function that the interpreter traces.
+  void addPolyfill(const char* path, const char* polyfill);
+
+  BuiltinHandler find(PyObject* callable) const {
+    auto found = handlers_.find(callable);
+    return found == handlers_.end() ? nullptr : found->second;
+  }
+  bool isPure(PyObject* callable) const { return pure_.count(callable) != 0; }
+  PyObject* polyfill(PyObject* callable) const {
+    auto found = polyfills_.find(callable);
+    return found == polyfills_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::unordered_map<PyObject*, BuiltinHandler> handlers_;
+  std::unordered_map<PyObject*, bool> pure_;
+  std::unordered_map<PyObject*, PyObject*> polyfills_;
+};
+
+// Each family adds its own.
+void addCoreBuiltins(BuiltinTable& table);
+void addContainerMethods(BuiltinTable& table);
+void addTypeBuiltins(BuiltinTable& table);
+void addIteratorBuiltins(BuiltinTable& table);
+void addTorchBuiltins(BuiltinTable& table);
+
+// torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
+Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+
+// ---- helpers for handlers ----
+// Checks the number of positional arguments (after keywords were taken) and raises CPython's kind of TypeError.
+void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, size_t most);
+// Calls a C callable with constants; null where an argument is none.
+Value* callNative(Trace& t, PyObject* callable, const CallArgs& args);
+void noKeywords(Trace& t, const CallArgs& args, const char* name);
+
+}  // namespace cdynamo

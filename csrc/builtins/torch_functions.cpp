@@ -1,0 +1,371 @@
+// Torch's functions: which go into the graph, which are answered from metadata, which are refused.
+#include <cstring>
+#include <unordered_set>
+
+#include "builtins/table.h"
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+namespace {
+
+enum class TorchKind : uint8_t { No, Operation, Method, PythonOperation, PythonMethod, CompilingTrue, False, GraphBreak, SkipFrame, Disabled, LruCache };
+
+std::string attrText(PyObject* object, const char* name) {
+  ObjectRef v = ObjectRef::steal(PyObject_GetAttrString(object, name));
+  PyErr_Clear();
+  if (!v || !PyUnicode_Check(v.get())) return "";
+  return PyUnicode_AsUTF8(v.get());
+}
+
+// Methods written in Python on torch.Tensor that are operations.
+const std::unordered_set<std::string>& pythonTensorMethods() {
+  static const std::unordered_set<std::string> names = {"norm", "split", "unflatten", "stft", "istft", "unique", "unique_consecutive", "lu", "__rsub__", "__rdiv__",
+                                                        "__rtruediv__", "__pow__", "__rpow__", "__rfloordiv__", "__rmod__", "__rmatmul__", "__rlshift__",
+                                                        "__rrshift__", "__floordiv__", "__idiv__", "__ipow__", "align_to", "symeig", "is_shared"};
+  return names;
+}
+
+PyTypeObject* tensorBase() {
+  static PyTypeObject* base = tensorType()->tp_base;
+  return base;
+}
+
+PyTypeObject* lruCacheType() {
+  static PyTypeObject* type = [] {
+    ObjectRef m = checked(PyImport_ImportModule("functools"));
+    ObjectRef t = checked(PyObject_GetAttrString(m.get(), "_lru_cache_wrapper"));
+    return reinterpret_cast<PyTypeObject*>(t.release());
+  }();
+  return type;
+}
+
+TorchKind classify(PyObject* callable) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) {
+    PyTypeObject* owner = reinterpret_cast<PyDescrObject*>(callable)->d_type;
+    return owner == tensorBase() || owner == tensorType() ? TorchKind::Method : TorchKind::No;
+  }
+  if (kind == lruCacheType()) return TorchKind::LruCache;
+  if (PyCFunction_Check(callable)) {
+    // The functions of torch are static methods: GET_SELF would hide the class that they belong to.
+    PyObject* self = reinterpret_cast<PyCFunctionObject*>(callable)->m_self;
+    if (!self) return TorchKind::No;
+    std::string owner = PyModule_Check(self) ? std::string(PyModule_GetName(self)) : PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self)->tp_name : Py_TYPE(self)->tp_name;
+    if (owner.find("_VariableFunctions") != std::string::npos) return TorchKind::Operation;
+    for (const char* m : {"torch._C._nn", "torch._C._linalg", "torch._C._fft", "torch._C._special", "torch._C._sparse", "torch._C._nested"})
+      if (owner == m) return TorchKind::Operation;
+    return TorchKind::No;
+  }
+  if (!PyFunction_Check(callable)) return TorchKind::No;
+  ObjectRef disabled = ObjectRef::steal(PyObject_GetAttrString(callable, "_torchdynamo_disable"));
+  PyErr_Clear();
+  if (disabled && disabled.get() == Py_True) return TorchKind::Disabled;
+  std::string module = attrText(callable, "__module__");
+  if (module.compare(0, 5, "torch") != 0) return module == "cdynamo._decorators" && attrText(callable, "__name__") == "is_compiling" ? TorchKind::CompilingTrue : TorchKind::No;
+  std::string name = attrText(callable, "__name__");
+  if (name == "is_compiling" || name == "is_dynamo_compiling") return TorchKind::CompilingTrue;
+  if (module == "torch.compiler" && name == "is_exporting") return TorchKind::False;
+  if (module.compare(0, 13, "torch._dynamo") == 0) {
+    if (name == "graph_break") return TorchKind::GraphBreak;
+    if (name == "skip_frame") return TorchKind::SkipFrame;
+  }
+  if (module == "torch.nn.functional" || module == "torch.functional") return name[0] == '_' ? TorchKind::No : TorchKind::PythonOperation;
+  if (module == "torch._tensor" && pythonTensorMethods().count(name)) return TorchKind::PythonMethod;
+  return TorchKind::No;
+}
+
+TorchKind cachedKind(PyObject* callable) {
+  // Callables live as long as the table: a map from an address alone could meet a new object at an old one.
+  static std::unordered_map<PyObject*, TorchKind> known;
+  auto found = known.find(callable);
+  if (found != known.end()) return found->second;
+  TorchKind kind = classify(callable);
+  if (kind != TorchKind::No || PyCFunction_Check(callable)) known.emplace(ObjectRef::share(callable).release(), kind);
+  return kind;
+}
+
+PyObject* methodName(PyObject* descr) {
+  PyObject* name = reinterpret_cast<PyDescrObject*>(descr)->d_name;
+  return name;
+}
+
+// Functions of torch.nn.functional whose argument is not a tensor, or that take callables: traced like user code.
+bool takesCallable(const CallArgs& a) {
+  auto callable = [](Value* v) { return v->kind == Kind::Function || v->kind == Kind::BoundMethod; };
+  for (Value* v : a.args)
+    if (callable(v)) return true;
+  for (auto& [n, v] : a.kwargs)
+    if (callable(v)) return true;
+  return false;
+}
+
+Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args) {
+  if (callableValue && callableValue->source) t.identity(callableValue);
+  bool constant = true;
+  for (Value* v : args.args) constant = constant && t.constant(v);
+  for (auto& [name, v] : args.kwargs) constant = constant && t.constant(v);
+  if (constant) {
+    Value* v = callNative(t, callable, args);
+    if (v && t.constant(v)) return v;
+  }
+  ObjectRef inner = checked(PyObject_GetAttrString(callable, "__wrapped__"));
+  return call(t, t.wrap(inner.get(), t.sources.pinned(inner.get())), args);
+}
+
+}  // namespace
+
+Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
+  TorchKind kind = cachedKind(callable);
+  known = true;
+  auto pin = [&] {
+    if (callableValue && callableValue->source) t.identity(callableValue);
+  };
+  switch (kind) {
+    case TorchKind::No: known = false; return nullptr;
+    case TorchKind::Operation: pin(); return recordOp(t, callable, false, args);
+    case TorchKind::Method: {
+      if (args.args.empty() || !isTensor(args.args[0])) break;
+      return recordOp(t, methodName(callable), true, args);
+    }
+    case TorchKind::PythonOperation:
+      if (!hasTensor(args) || takesCallable(args)) break;
+      pin();
+      return recordOp(t, callable, false, args);
+    case TorchKind::PythonMethod: {
+      if (args.args.empty() || !isTensor(args.args[0])) break;
+      pin();
+      return recordOp(t, reinterpret_cast<PyFunctionObject*>(callable)->func_name, true, args);
+    }
+    case TorchKind::CompilingTrue: pin(); return t.boolean(true);
+    case TorchKind::False: pin(); return t.boolean(false);
+    case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()");
+    case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()");
+    case TorchKind::Disabled: unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) + ", which is disabled");
+    case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
+  }
+  known = false;
+  return nullptr;
+}
+
+namespace {
+
+TensorValue* selfTensor(Trace& t, CallArgs& a, const char* name) {
+  if (a.args.empty() || !isTensor(a.args[0])) raise(t, PyExc_TypeError, std::string(name) + "(): argument 'input' (position 1) must be Tensor");
+  auto* tensor = as<TensorValue>(a.args[0]);
+  t.observe(tensor);
+  return tensor;
+}
+
+Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const char* name) {
+  Value* dim = a.takeKeyword("dim");
+  if (a.args.size() > 1) dim = a.args[1];
+  if (dim && !isReal(dim, Py_None)) {
+    std::optional<long long> d = asInteger(t, dim);
+    if (!d) unsupported(BreakReason::ScalarRead, std::string(name) + " of a computed dimension");
+    long long n = static_cast<long long>(values.size());
+    long long i = *d < 0 ? *d + n : *d;
+    if (i < 0 || i >= n)
+      raise(t, PyExc_IndexError, n == 0 ? "Dimension specified as " + std::to_string(*d) + " but tensor has no dimensions"
+                                        : "Dimension out of range (expected to be in range of [" + std::to_string(-n) + ", " + std::to_string(n - 1) + "], but got " + std::to_string(*d) + ")");
+    return t.integer(values[static_cast<uint32_t>(i)]);
+  }
+  std::vector<Value*> items;
+  for (int64_t v : values) items.push_back(t.integer(v));
+  return t.tuple(std::move(items), type);
+}
+
+Value* tensorSize(Trace& t, CallArgs& a) { return dims(t, a, selfTensor(t, a, "size")->meta.sizes, sizeType(), "size"); }
+Value* tensorStride(Trace& t, CallArgs& a) { return dims(t, a, selfTensor(t, a, "stride")->meta.strides, &PyTuple_Type, "stride"); }
+Value* tensorDim(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "dim")->meta.dim()); }
+Value* tensorNumel(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "numel")->meta.numel()); }
+Value* tensorOffset(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "storage_offset")->meta.storageOffset); }
+
+bool isFloat(DType d) { return d == DType::Float16 || d == DType::Float32 || d == DType::Float64 || d == DType::BFloat16 || static_cast<int>(d) > 22; }
+bool isComplexType(DType d) { return d == DType::ComplexHalf || d == DType::Complex64 || d == DType::Complex128; }
+
+Value* tensorIsFloating(Trace& t, CallArgs& a) { return t.boolean(isFloat(selfTensor(t, a, "is_floating_point")->meta.dtype)); }
+Value* tensorIsComplex(Trace& t, CallArgs& a) { return t.boolean(isComplexType(selfTensor(t, a, "is_complex")->meta.dtype)); }
+Value* tensorIsInference(Trace& t, CallArgs& a) { return t.boolean(selfTensor(t, a, "is_inference")->meta.isInference); }
+
+Value* tensorElementSize(Trace& t, CallArgs& a) {
+  auto* tensor = selfTensor(t, a, "element_size");
+  static PyObject* name = PyUnicode_InternFromString("itemsize");
+  return tensorAttr(t, tensor, name);
+}
+
+Value* tensorGetDevice(Trace& t, CallArgs& a) {
+  auto* tensor = selfTensor(t, a, "get_device");
+  return t.integer(tensor->meta.device.type == 0 ? -1 : tensor->meta.device.index);
+}
+
+Value* tensorIsContiguous(Trace& t, CallArgs& a) {
+  auto* tensor = selfTensor(t, a, "is_contiguous");
+  if (a.args.size() > 1 || !a.kwargs.empty()) {
+    Value* f = a.args.size() > 1 ? a.args[1] : a.keyword("memory_format");
+    int8_t format = -1;
+    PyObject* c = f ? t.constant(f) : nullptr;
+    if (!c || !memoryFormatFrom(c, format) || format != 0) unsupported(BreakReason::UnsupportedCall, "is_contiguous with a memory format");
+  }
+  const TensorMeta& m = tensor->meta;
+  int64_t expected = 1;
+  bool contiguous = true;
+  if (m.numel() > 0)
+    for (uint32_t i = m.sizes.size(); i-- > 0;) {
+      if (m.sizes[i] == 1) continue;
+      if (m.strides[i] != expected) contiguous = false;
+      expected *= m.sizes[i];
+    }
+  return t.boolean(contiguous);
+}
+
+template <int which>
+Value* refuseRead(Trace&, CallArgs&) {
+  static const char* names[] = {".item()", ".tolist()", ".numpy()", "bool() of a tensor", "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
+  unsupported(BreakReason::ScalarRead, names[which]);
+}
+Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "an autograd method of a tensor"); }
+
+Value* requiresGrad_(Trace& t, CallArgs& a) {
+  auto* tensor = selfTensor(t, a, "requires_grad_");
+  Value* flag = a.args.size() > 1 ? a.args[1] : a.keyword("requires_grad");
+  bool want = !flag || truth(t, flag);
+  if (tensor->meta.requiresGrad == want) return tensor;
+  unsupported(BreakReason::UnsupportedMutation, "requires_grad_() that changes a tensor");
+}
+
+Value* tensorNew(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "making a tensor with its class"); }
+Value* tensorIter(Trace& t, CallArgs& a) { return iterate(t, a.args.at(0)); }
+Value* tensorLen(Trace& t, CallArgs& a) { return t.integer(length(t, a.args.at(0))); }
+Value* tensorGetitem(Trace& t, CallArgs& a) { return getItem(t, a.args.at(0), a.args.at(1)); }
+Value* tensorSetitem(Trace& t, CallArgs& a) {
+  setItem(t, a.args.at(0), a.args.at(1), a.args.at(2));
+  return t.none();
+}
+Value* tensorHash(Trace& t, CallArgs& a) {
+  (void)t;
+  (void)a;
+  unsupported(BreakReason::HashOrCompare, "the hash of a tensor");
+}
+
+// ---- state -----------------------------------------------------------------------------------------------------------
+
+Value* isGradEnabled(Trace& t, CallArgs&) { return t.boolean(gradEnabled()); }
+
+// Runs a state-changing torch function now, for what follows in the trace, and records it for the graph.
+Value* stateCall(Trace& t, const char* module, const char* name, CallArgs& a) {
+  ObjectRef m = checked(PyImport_ImportModule(module));
+  ObjectRef fn = checked(PyObject_GetAttrString(m.get(), name));
+  std::vector<Arg> operands;
+  for (Value* v : a.args) {
+    Arg arg;
+    PyObject* c = t.constant(v);
+    if (!c) unsupported(BreakReason::UnsupportedCall, std::string(name) + " with " + describe(v));
+    arg.object = ObjectRef::share(c);
+    operands.push_back(std::move(arg));
+  }
+  Value* result = callNative(t, fn.get(), a);
+  Node* node = t.graph.add(NodeOp::CallFunction, std::move(fn), std::move(operands), {});
+  node->place = t.place;
+  return result;
+}
+
+Value* setGradMode(Trace& t, CallArgs& a) {
+  bool before = gradEnabled();
+  stateCall(t, "torch._C", "_set_grad_enabled", a);
+  t.journal.onRollback([before] { setGradEnabled(before); });
+  return t.none();
+}
+
+// torch.autocast: entered for real while tracing, and as a pair of nodes in the graph, as torch's own front end records it.
+Value* autocastEnter(Trace& t, CallArgs& a) {
+  auto* self = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
+  if (!self) unsupported(BreakReason::UnsupportedCall, "entering autocast");
+  std::vector<Arg> operands;
+  ObjectRef real = checked(PyTuple_New(4));
+  const char* fields[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
+  for (int i = 0; i < 4; i++) {
+    PyObject* c = t.constant(getAttr(t, self, fields[i]));
+    if (!c) unsupported(BreakReason::UnsupportedCall, "autocast with computed arguments");
+    Arg arg;
+    arg.object = ObjectRef::share(c);
+    operands.push_back(std::move(arg));
+    PyTuple_SET_ITEM(real.get(), i, ObjectRef::share(c).release());
+  }
+  ObjectRef module = checked(PyImport_ImportModule("torch.amp.autocast_mode"));
+  ObjectRef enter = checked(PyObject_GetAttrString(module.get(), "_enter_autocast"));
+  ObjectRef mode = native(t, PyObject_Call(enter.get(), real.get(), nullptr));
+  Node* node = t.graph.add(NodeOp::CallFunction, std::move(enter), std::move(operands), {});
+  node->place = t.place;
+  t.enterState(self, std::move(mode), node);
+  return self;
+}
+
+Value* autocastExit(Trace& t, CallArgs& a) {
+  Node* entered = a.args.at(0)->kind == Kind::Instance ? t.leaveState(as<InstanceValue>(a.args[0])) : nullptr;
+  if (!entered) unsupported(BreakReason::UnsupportedCall, "leaving an autocast that was entered outside the function");
+  ObjectRef module = checked(PyImport_ImportModule("torch.amp.autocast_mode"));
+  std::vector<Arg> operands(1);
+  operands[0].kind = Arg::NodeRef;
+  operands[0].node = entered;
+  Node* node = t.graph.add(NodeOp::CallFunction, checked(PyObject_GetAttrString(module.get(), "_exit_autocast")), std::move(operands), {});
+  node->place = t.place;
+  return t.boolean(false);
+}
+
+Value* hasTorchFunction(Trace& t, CallArgs& a) {
+  auto subclass = [&](Value* v) { return isTensor(v) && as<TensorValue>(v)->type != tensorType() && !PyType_IsSubtype(as<TensorValue>(v)->type, tensorType()); };
+  for (Value* v : a.args)
+    if (subclass(v)) unsupported(BreakReason::TensorSubclass, "__torch_function__");
+  return t.boolean(false);
+}
+
+Value* isTorchTensor(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "is_tensor", 1, 1);
+  t.typeOf(a.args[0]);
+  return t.boolean(isTensor(a.args[0]) || (isReal(a.args[0]) && isTensor(realObject(a.args[0]))));
+}
+
+}  // namespace
+
+void addTorchBuiltins(BuiltinTable& table) {
+  struct Row {
+    const char* name;
+    BuiltinHandler handler;
+  };
+  const Row methods[] = {{"size", tensorSize}, {"stride", tensorStride}, {"dim", tensorDim}, {"ndimension", tensorDim}, {"numel", tensorNumel}, {"nelement", tensorNumel},
+                         {"storage_offset", tensorOffset}, {"is_floating_point", tensorIsFloating}, {"is_complex", tensorIsComplex}, {"is_inference", tensorIsInference},
+                         {"element_size", tensorElementSize}, {"get_device", tensorGetDevice}, {"is_contiguous", tensorIsContiguous}, {"item", refuseRead<0>},
+                         {"tolist", refuseRead<1>}, {"numpy", refuseRead<2>}, {"__bool__", refuseRead<3>}, {"__int__", refuseRead<4>}, {"__float__", refuseRead<5>},
+                         {"data_ptr", refuseRead<6>}, {"__index__", refuseRead<7>}, {"backward", refuseMutation}, {"register_hook", refuseMutation}, {"retain_grad", refuseMutation},
+                         {"requires_grad_", requiresGrad_}, {"__iter__", tensorIter}, {"__len__", tensorLen}, {"__getitem__", tensorGetitem}, {"__setitem__", tensorSetitem},
+                         {"__hash__", tensorHash}, {"set_", refuseMutation}, {"share_memory_", refuseMutation}};
+  for (const Row& r : methods) table.addType(tensorType(), r.name, r.handler);
+  table.add("torch.Tensor", tensorNew);
+  table.add("torch.nn.Parameter", tensorNew);
+  table.add("torch.is_floating_point", tensorIsFloating);
+  table.add("torch.is_complex", tensorIsComplex);
+  table.add("torch.numel", tensorNumel);
+  table.add("torch.is_tensor", isTorchTensor);
+  table.add("torch.is_grad_enabled", isGradEnabled);
+  table.add("torch._C._set_grad_enabled", setGradMode);
+  table.add("torch.autocast.__enter__", autocastEnter);
+  table.add("torch.autocast.__exit__", autocastExit);
+  table.add("torch._C._has_torch_function", hasTorchFunction);
+  table.add("torch._C._has_torch_function_unary", hasTorchFunction);
+  table.add("torch._C._has_torch_function_variadic", hasTorchFunction);
+  for (const char* pure :
+       {"torch._C._get_tracing_state", "torch._C._is_tracing", "torch.is_inference_mode_enabled", "torch._C._is_torch_function_enabled", "torch.is_autocast_enabled",
+        "torch.is_autocast_cpu_enabled", "torch.get_autocast_dtype", "torch.get_autocast_gpu_dtype", "torch.get_autocast_cpu_dtype", "torch.is_autocast_cache_enabled",
+        "torch._C._is_autocast_available", "torch.get_default_dtype", "torch.promote_types", "torch.can_cast", "torch._C._get_cudnn_enabled", "torch._C._get_mkldnn_enabled",
+        "torch._C._get_flash_sdp_enabled", "torch._C._get_math_sdp_enabled", "torch._C._get_mem_efficient_sdp_enabled", "torch._C._get_cudnn_sdp_enabled",
+        "torch._C._get_privateuse1_backend_name", "torch._C._get_accelerator", "torch._C._get_nested_int", "torch._C._are_functorch_transforms_active",
+        "torch._C._len_torch_function_stack", "torch._C._cuda_getDeviceCount", "torch._C._has_cuda", "torch.is_deterministic_algorithms_warn_only_enabled",
+        "torch._C._get_deterministic_algorithms", "torch._C._is_flash_attention_available", "torch._C._dispatch_isTensorSubclassLike"})
+    table.addPure(pure);
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,359 @@
+// type, isinstance, super, object's own methods, functools.partial.
+#include "builtins/table.h"
+#include "cpython/compat.h"
+#include "interp/frame.h"
+#include "interp/intrinsics.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+Value* typeValue(Trace& t, Value* v) {
+  PyObject* type = reinterpret_cast<PyObject*>(t.typeOf(v));
+  return t.wrap(type, t.sources.pinned(type));
+}
+
+namespace {
+
+// The class objects of a classinfo argument (class, tuple of them, union), flattened.
+void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
+  if (asTuple(info) || (isReal(info) && PyTuple_Check(realObject(info)))) {
+    for (Value* v : itemsOf(t, info)) collectClasses(t, v, out);
+    return;
+  }
+  if (isReal(info)) {
+    PyObject* object = t.identity(info);
+    if (PyType_Check(object)) {
+      out.push_back(object);
+      return;
+    }
+    ObjectRef args = ObjectRef::steal(PyObject_GetAttrString(object, "__args__"));
+    if (args && PyTuple_Check(args.get()) && std::string(Py_TYPE(object)->tp_name) == "types.UnionType") {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) collectClasses(t, t.realShared(PyTuple_GET_ITEM(args.get(), i)), out);
+      return;
+    }
+    PyErr_Clear();
+    out.push_back(object);
+    return;
+  }
+  if (info->kind == Kind::Instance && as<InstanceValue>(info)->real) {
+    out.push_back(as<InstanceValue>(info)->real.get());
+    if (info->source) t.facts.identityIs(info->source, as<InstanceValue>(info)->real.get());
+    return;
+  }
+  raise(t, PyExc_TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union");
+}
+
+bool hasCustomCheck(PyObject* cls, const char* method) {
+  ObjectRef name = checked(PyUnicode_InternFromString(method));
+  PyObject* d = typeLookup(Py_TYPE(cls), name.get());
+  PyObject* plain = typeLookup(&PyType_Type, name.get());
+  return d && d != plain;
+}
+
+// Is a value of type `type` an instance of cls? Through cls's own answer for that type.
+bool typeMatches(Trace& t, PyTypeObject* type, PyObject* cls, Value* v) {
+  if (!PyType_Check(cls)) {
+    int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), cls);
+    if (answer < 0) raiseCurrent(t);
+    return answer != 0;
+  }
+  if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(cls))) return true;
+  if (!hasCustomCheck(cls, "__instancecheck__")) return false;
+  // Metaclasses with their own check: torch.nn.Parameter, ABCs, protocols.
+  if (v && isTensor(v) && as<TensorValue>(v)->real) {
+    int answer = PyObject_IsInstance(as<TensorValue>(v)->real, cls);
+    if (answer < 0) raiseCurrent(t);
+    return answer != 0;
+  }
+  if (v && isTensor(v)) {
+    // Dtype-specific legacy classes do not match; Parameter asks for _is_param.
+    return false;
+  }
+  t.facts.abcToken();
+  auto* heap = v ? dynamic_cast<HeapValue*>(v) : nullptr;
+  if (v && isReal(v)) {
+    int answer = PyObject_IsInstance(realObject(v), cls);
+    if (answer < 0) raiseCurrent(t);
+    return answer != 0;
+  }
+  if (heap && heap->real) {
+    int answer = PyObject_IsInstance(heap->real.get(), cls);
+    if (answer < 0) raiseCurrent(t);
+    return answer != 0;
+  }
+  int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), cls);
+  if (answer < 0) raiseCurrent(t);
+  return answer != 0;
+}
+
+}  // namespace
+
+bool isInstance(Trace& t, Value* v, Value* classInfo) {
+  std::vector<PyObject*> classes;
+  collectClasses(t, classInfo, classes);
+  PyTypeObject* type = t.typeOf(v);
+  for (PyObject* cls : classes)
+    if (typeMatches(t, type, cls, v)) return true;
+  return false;
+}
+
+bool isSubclass(Trace& t, Value* cls, Value* classInfo) {
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
+  std::vector<PyObject*> classes;
+  collectClasses(t, classInfo, classes);
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(cls));
+  for (PyObject* c : classes) {
+    if (PyType_Check(c) && PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(c))) return true;
+    if (!PyType_Check(c) || hasCustomCheck(c, "__subclasscheck__")) {
+      t.facts.abcToken();
+      int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), c);
+      if (answer < 0) raiseCurrent(t);
+      if (answer) return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+Value* builtinIsinstance(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "isinstance", 2, 2);
+  return t.boolean(isInstance(t, a.args[0], a.args[1]));
+}
+Value* builtinIssubclass(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "issubclass", 2, 2);
+  return t.boolean(isSubclass(t, a.args[0], a.args[1]));
+}
+
+Value* builtinType(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::UnsupportedCall, "making a class inside the function");
+  return typeValue(t, a.args[0]);
+}
+
+Value* builtinSuper(Trace& t, CallArgs& a) {
+  Value* cls = nullptr;
+  Value* self = nullptr;
+  if (a.args.empty()) {
+    FrameState* f = t.frame;
+    const Code& code = *f->code;
+    if (code.argcount() == 0) raise(t, PyExc_RuntimeError, "super(): no arguments");
+    self = f->locals[0];
+    if (self && self->kind == Kind::Cell) self = t.cellContents(as<CellValue>(self));
+    for (int i = code.firstFree(); i < code.localsplusCount(); i++)
+      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0) cls = t.cellContents(as<CellValue>(f->locals[static_cast<size_t>(i)]));
+    if (!cls) raise(t, PyExc_RuntimeError, "super(): __class__ cell not found");
+  } else if (a.args.size() == 2) {
+    cls = a.args[0];
+    self = a.args[1];
+  } else {
+    unsupported(BreakReason::UnsupportedCall, "super() with one argument");
+  }
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "super() argument 1 must be a type");
+  auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
+  PyTypeObject* start;
+  if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
+    start = reinterpret_cast<PyTypeObject*>(t.identity(self));
+  else
+    start = t.typeOf(self);
+  if (!PyType_IsSubtype(start, thisClass)) raise(t, PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type");
+  return t.make<SuperValue>(thisClass, self, start);
+}
+
+// ---- object's methods ------------------------------------------------------------------------------------------------
+
+Value* objectInit(Trace& t, CallArgs&) { return t.none(); }
+
+Value* objectNew(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) raise(t, PyExc_TypeError, "object.__new__(X): X is not a type object");
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
+    if (type == &PyBaseObject_Type) return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
+    unsupported(BreakReason::UnsupportedCall, std::string("object.__new__ of ") + type->tp_name);
+  }
+  return makeInstance(t, type);
+}
+
+// dict.__new__, list.__new__, set.__new__, tuple.__new__ of a Python subclass.
+Value* containerNew(Trace& t, CallArgs& a) {
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args.at(0)));
+  if (type == sizeType()) return t.tuple(a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{}, type);
+  if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) {
+    std::vector<Value*> items = a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{};
+    static PyObject* fields = PyUnicode_InternFromString("_fields");
+    if (type == &PyTuple_Type || (typeLookup(type, fields) && type->tp_dictoffset == 0)) return t.tuple(std::move(items), type);
+    InstanceValue* i = makeInstance(t, type);
+    as<TupleValue>(i->contents)->items = std::move(items);
+    return i;
+  }
+  if (type == &PyDict_Type || type == &PyODict_Type) {
+    DictValue* d = t.dict();
+    d->type = type;
+    return d;
+  }
+  if (type == &PyList_Type) return t.list({});
+  if (type == &PySet_Type || type == &PyFrozenSet_Type) {
+    auto* s = t.make<SetValue>();
+    s->type = type;
+    return s;
+  }
+  InstanceValue* i = makeInstance(t, type);
+  if (PyType_IsSubtype(type, &PyFrozenSet_Type) && a.args.size() > 1)
+    for (Value* v : itemsOf(t, a.args[1])) t.setAdd(as<SetValue>(i->contents), t.keyOf(v));
+  return i;
+}
+
+Value* objectSetattr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "__setattr__", 3, 3);
+  genericSetAttr(t, a.args[0], t.constant(a.args[1]), a.args[2]);
+  return t.none();
+}
+Value* objectDelattr(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "__delattr__", 2, 2);
+  genericSetAttr(t, a.args[0], t.constant(a.args[1]), nullptr);
+  return t.none();
+}
+Value* objectGetattribute(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "__getattribute__", 2, 2);
+  Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), t.constant(a.args[1]));
+  if (!v) {
+    const char* name = PyUnicode_AsUTF8(t.constant(a.args[1]));
+    raise(t, PyExc_AttributeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object has no attribute '" + (name ? name : "?") + "'");
+  }
+  return v;
+}
+Value* objectEq(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "__eq__", 2, 2);
+  return isSame(t, a.args[0], a.args[1]) ? t.boolean(true) : t.realShared(Py_NotImplemented);
+}
+Value* objectNe(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "__ne__", 2, 2);
+  Value* v = compareOp(t, Py_EQ, a.args[0], a.args[1]);
+  return t.boolean(!truth(t, v));
+}
+Value* objectInitSubclass(Trace& t, CallArgs&) { return t.none(); }
+
+Value* functionGet(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "__get__", 2, 3);
+  if (isReal(a.args[1], Py_None) && a.args.size() > 2) return a.args[0];
+  return t.make<BoundMethodValue>(a.args[0], a.args[1]);
+}
+Value* functionCall(Trace& t, CallArgs& a) {
+  Value* fn = a.args.at(0);
+  CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
+  return call(t, fn, std::move(rest));
+}
+Value* methodType(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "method", 2, 2);
+  return t.make<BoundMethodValue>(a.args[0], a.args[1]);
+}
+
+Value* exceptionInit(Trace& t, CallArgs& a) {
+  auto* i = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
+  if (!i) unsupported(BreakReason::UnsupportedCall, "initialising an exception");
+  t.journal.set(i->exceptionArgs, static_cast<Value*>(t.tuple({a.args.begin() + 1, a.args.end()})));
+  return t.none();
+}
+
+Value* typeCall(Trace& t, CallArgs& a) {
+  Value* cls = a.args.at(0);
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::UnsupportedCall, "type.__call__");
+  CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
+  return construct(t, reinterpret_cast<PyTypeObject*>(t.identity(cls)), cls, std::move(rest));
+}
+
+Value* typeMro(Trace& t, CallArgs& a) { return getAttr(t, a.args.at(0), "__mro__"); }
+
+// ---- functools.partial -----------------------------------------------------------------------------------------------
+
+}  // namespace
+
+// partial objects are instances with the slots func, args and keywords.
+PyTypeObject* partialType() {
+  static PyTypeObject* type = [] {
+    ObjectRef m = checked(PyImport_ImportModule("functools"));
+    return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(m.get(), "partial")).release());
+  }();
+  return type;
+}
+
+namespace {
+
+Value* makePartial(Trace& t, CallArgs& a) {
+  if (a.args.empty()) raise(t, PyExc_TypeError, "type 'partial' takes at least one argument");
+  Value* fn = a.args[0];
+  std::vector<Value*> args(a.args.begin() + 1, a.args.end());
+  DictValue* keywords = t.dict();
+  if (fn->kind == Kind::Instance && t.typeOf(fn) == partialType()) {
+    std::vector<Value*> inner = itemsOf(t, getAttr(t, fn, "args"));
+    args.insert(args.begin(), inner.begin(), inner.end());
+    DictValue* kw = asDict(getAttr(t, fn, "keywords"));
+    t.complete(kw);
+    for (const DictEntry& e : kw->entries)
+      if (e.value) t.dictSet(keywords, e.key, e.value);
+    fn = getAttr(t, fn, "func");
+  }
+  for (auto& [name, v] : a.kwargs) t.dictSet(keywords, t.keyOf(t.realShared(name)), v);
+  InstanceValue* p = makeInstance(t, partialType());
+  auto slot = [&](const char* name, Value* v) { p->slots.emplace_back(ObjectRef::steal(PyUnicode_InternFromString(name)), v); };
+  slot("func", fn);
+  slot("args", t.tuple(std::move(args)));
+  slot("keywords", keywords);
+  return p;
+}
+
+Value* partialCall(Trace& t, CallArgs& a) {
+  Value* p = a.args.at(0);
+  CallArgs call_;
+  call_.args = itemsOf(t, getAttr(t, p, "args"));
+  call_.args.insert(call_.args.end(), a.args.begin() + 1, a.args.end());
+  DictValue* kw = asDict(getAttr(t, p, "keywords"));
+  t.complete(kw);
+  for (const DictEntry& e : kw->entries) {
+    if (!e.value) continue;
+    bool overridden = false;
+    for (auto& [name, v] : a.kwargs) overridden |= PyUnicode_Compare(name, e.key.constant) == 0;
+    if (!overridden) {
+      PyObject* name = ObjectRef::share(e.key.constant).release();
+      PyUnicode_InternInPlace(&name);
+      call_.kwargs.emplace_back(t.keep(ObjectRef::steal(name)), e.value);
+    }
+  }
+  for (auto& kv : a.kwargs) call_.kwargs.push_back(kv);
+  return call(t, getAttr(t, p, "func"), std::move(call_));
+}
+
+}  // namespace
+
+void addTypeBuiltins(BuiltinTable& table) {
+  table.add("builtins.isinstance", builtinIsinstance);
+  table.add("builtins.issubclass", builtinIssubclass);
+  table.add("builtins.type", builtinType);
+  table.add("builtins.super", builtinSuper);
+  table.add("builtins.object.__init__", objectInit);
+  table.add("builtins.object.__new__", objectNew);
+  table.add("builtins.object.__setattr__", objectSetattr);
+  table.add("builtins.object.__delattr__", objectDelattr);
+  table.add("builtins.object.__getattribute__", objectGetattribute);
+  table.add("builtins.object.__eq__", objectEq);
+  table.add("builtins.object.__ne__", objectNe);
+  table.add("builtins.object.__init_subclass__", objectInitSubclass);
+  for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__", "builtins.frozenset.__new__",
+                           "collections.OrderedDict.__new__"})
+    table.add(path, containerNew);
+  table.add("types.FunctionType.__get__", functionGet);
+  table.add("types.FunctionType.__call__", functionCall);
+  table.add("types.MethodType.__call__", functionCall);
+  table.add("types.MethodType", methodType);
+  table.add("builtins.BaseException.__init__", exceptionInit);
+  table.add("builtins.Exception.__init__", exceptionInit);
+  table.addType(reinterpret_cast<PyTypeObject*>(PyExc_ValueError), "__init__", exceptionInit);
+  table.addType(reinterpret_cast<PyTypeObject*>(PyExc_RuntimeError), "__init__", exceptionInit);
+  table.addType(reinterpret_cast<PyTypeObject*>(PyExc_TypeError), "__init__", exceptionInit);
+  table.add("builtins.type.__call__", typeCall);
+  table.add("builtins.type.mro", typeMro);
+  table.add("functools.partial", makePartial);
+  table.add("functools.partial.__call__", partialCall);
+}
+
+}  // namespace cdynamo

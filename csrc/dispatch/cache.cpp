@@ -1,0 +1,307 @@
+#include "dispatch/cache.h"
+
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/keep_alive.h"
+#include "base/small_vector.h"
+#include "dispatch/settings.h"
+
+namespace cdynamo {
+
+namespace {
+
+struct CacheKey {
+  PyObject* code;
+  PyObject* options;
+  bool operator==(const CacheKey& other) const { return code == other.code && options == other.options; }
+};
+struct CacheKeyHash {
+  size_t operator()(const CacheKey& key) const {
+    return (reinterpret_cast<size_t>(key.code) >> 4) * 0x9E3779B97F4A7C15ull ^ (reinterpret_cast<size_t>(key.options) >> 4);
+  }
+};
+
+struct Registry {
+  std::unordered_map<CacheKey, std::shared_ptr<CodeCache>, CacheKeyHash> caches;
+  // Per code object that has caches: a weak reference whose callback drops them.
+  std::unordered_map<PyObject*, ObjectRef> watchers;
+};
+
+// Never destroyed: at exit the interpreter may be gone before static destructors run.
+Registry& registry() {
+  static Registry* instance = new Registry();
+  return *instance;
+}
+
+void forgetCode(PyObject* code) {
+  std::vector<std::shared_ptr<CodeCache>> dying;
+  Registry& all = registry();
+  for (auto it = all.caches.begin(); it != all.caches.end();) {
+    if (it->first.code != code) {
+      ++it;
+      continue;
+    }
+    dying.push_back(std::move(it->second));
+    dying.back()->codeDied();
+    it = all.caches.erase(it);
+  }
+  auto watcher = all.watchers.find(code);
+  if (watcher == all.watchers.end()) return;
+  ObjectRef keep = std::move(watcher->second);
+  all.watchers.erase(watcher);
+}
+
+PyObject* onCodeDeath(PyObject* self, PyObject*) {
+  void* code = PyCapsule_GetPointer(self, nullptr);
+  if (code == nullptr) return nullptr;
+  forgetCode(static_cast<PyObject*>(code));
+  return ObjectRef::share(Py_None).release();
+}
+
+PyMethodDef onCodeDeathDef = {"forget_code", onCodeDeath, METH_O, nullptr};
+
+void watch(PyObject* code) {
+  Registry& all = registry();
+  if (all.watchers.count(code)) return;
+  ObjectRef capsule = checked(PyCapsule_New(code, nullptr, nullptr));
+  ObjectRef callback = checked(PyCFunction_New(&onCodeDeathDef, capsule.get()));
+  all.watchers.emplace(code, checked(PyWeakref_NewRef(code, callback.get())));
+}
+
+}  // namespace
+
+CodeCache::CodeCache(PyObject* code, PyObject* options) : codeKey_(code), options_(ObjectRef::share(options)) {}
+CodeCache::~CodeCache() = default;
+
+std::shared_ptr<CodeCache> CodeCache::find(PyObject* code, PyObject* options) {
+  Registry& all = registry();
+  CacheKey key{code, options};
+  auto found = all.caches.find(key);
+  if (found != all.caches.end()) return found->second;
+  watch(code);
+  auto made = std::make_shared<CodeCache>(code, options);
+  all.caches.emplace(key, made);
+  return made;
+}
+
+void CodeCache::resetAll() {
+  std::vector<std::shared_ptr<CodeCache>> caches;
+  for (auto& [key, cache] : registry().caches) caches.push_back(cache);
+  for (auto& cache : caches) cache->clear();
+}
+
+void CodeCache::leave(std::shared_ptr<CodeCache>& cache) {
+  std::shared_ptr<CodeCache> mine = std::move(cache);
+  cache.reset();
+  if (!mine || mine.use_count() > 2 || Py_REFCNT(mine->options_.get()) > 1) return;
+  auto found = registry().caches.find({mine->codeKey_, mine->options_.get()});
+  if (found == registry().caches.end() || found->second != mine) return;
+  std::shared_ptr<CodeCache> dying = std::move(found->second);
+  registry().caches.erase(found);
+}
+
+size_t CodeCache::count() { return registry().caches.size(); }
+
+void CodeCache::clear() {
+  std::vector<std::shared_ptr<Entry>> dying;
+  dying.swap(entries_);
+  generation_++;
+  skipped_ = limitReported_ = calledBefore_ = false;
+  skipReason_.clear();
+}
+
+PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
+  KeepAlive kept(values, count);
+  entry.guards->releaseTemporaries();
+  entry.hits++;
+  if (entry.direct) {
+    ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(entry.graph.get(), values, count, nullptr));
+    if (!result || entry.directOutput < 0) return result.release();
+    PyObject* outputs = result.get();
+    if (PyTuple_Check(outputs) && entry.directOutput < PyTuple_GET_SIZE(outputs))
+      return ObjectRef::share(PyTuple_GET_ITEM(outputs, entry.directOutput)).release();
+    return PySequence_GetItem(outputs, entry.directOutput);
+  }
+  Py_ssize_t graphCount = static_cast<Py_ssize_t>(entry.graphInputCount), rest = static_cast<Py_ssize_t>(count) - graphCount;
+  ObjectRef inputs = ObjectRef::steal(PyTuple_New(graphCount)), objects = ObjectRef::steal(PyTuple_New(rest));
+  if (!inputs || !objects) return nullptr;
+  for (Py_ssize_t i = 0; i < graphCount; i++) PyTuple_SET_ITEM(inputs.get(), i, ObjectRef::share(values[i]).release());
+  for (Py_ssize_t i = 0; i < rest; i++) PyTuple_SET_ITEM(objects.get(), i, ObjectRef::share(values[graphCount + i]).release());
+  PyObject* args[] = {inputs.get(), objects.get()};
+  return PyObject_Vectorcall(entry.function.get(), args, 2, nullptr);
+}
+
+PyObject* CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
+  PyObject* globals = reinterpret_cast<PyFunctionObject*>(inputs.function)->func_globals;
+  SmallVector<PyObject*, 32> values;
+  for (size_t i = 0; i < entries_.size(); i++) {
+    std::shared_ptr<Entry> entry = entries_[i];
+    if (entry->globals && entry->globals.get() != globals) continue;
+    size_t wanted = entry->guards->wantedCount();
+    values.resize(static_cast<uint32_t>(wanted));
+    if (!entry->guards->check(inputs, values.data())) continue;
+    if (i > 0 && i < entries_.size() && entries_[i] == entry) {
+      entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
+      entries_.insert(entries_.begin(), entry);
+    }
+    return runEntry(*entry, values.data(), wanted);
+  }
+  return miss(inputs, recompileLimit);
+}
+
+void CodeCache::purge() {
+  std::vector<std::shared_ptr<Entry>> dying;
+  for (size_t i = entries_.size(); i-- > 0;)
+    if (!entries_[i]->guards->canEverHold()) {
+      dying.push_back(std::move(entries_[i]));
+      entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
+    }
+}
+
+bool CodeCache::isFull(const FrameInputs& inputs, int limit) const {
+  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit)) return true;
+  int alike = 0;
+  for (const auto& entry : entries_) alike += entry->guards->isForSameObjects(inputs);
+  return alike >= limit;
+}
+
+ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
+  ObjectRef reasons = checked(PyList_New(0));
+  PyObject* globals = reinterpret_cast<PyFunctionObject*>(inputs.function)->func_globals;
+  std::vector<std::shared_ptr<Entry>> entries = entries_;
+  for (const auto& entry : entries) {
+    bool otherGlobals = entry->globals && entry->globals.get() != globals;
+    std::string text = otherGlobals ? "the function has other globals" : entry->guards->explainMiss(inputs);
+    ObjectRef line = checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    checkedStatus(PyList_Append(reasons.get(), line.get()));
+  }
+  return reasons;
+}
+
+namespace {
+
+// Calls a callback of the settings. False with an error set where it raised.
+template <typename... Args>
+bool notify(const ObjectRef& callback, Args... args) {
+  if (!callback) return true;
+  ObjectRef keep = callback;
+  return static_cast<bool>(ObjectRef::steal(PyObject_CallFunctionObjArgs(keep.get(), args..., nullptr)));
+}
+
+bool engineFailed(PyObject* function, const std::string& what) {
+  const DispatchSettings& settings = dispatchSettings();
+  if (settings.strict) {
+    PyErr_Format(PyExc_RuntimeError, "cdynamo: internal error: %s", what.c_str());
+    return false;
+  }
+  if (!settings.onEngineError) return PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "cdynamo: internal error, running eagerly: %s", what.c_str()) == 0;
+  ObjectRef text = ObjectRef::steal(PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace"));
+  return text && notify(settings.onEngineError, function, text.get());
+}
+
+PyObject* lastOf(PyObject* reasons) {
+  Py_ssize_t size = PyList_GET_SIZE(reasons);
+  return size ? PyList_GET_ITEM(reasons, 0) : Py_None;
+}
+
+struct Flag {
+  bool& flag;
+  explicit Flag(bool& f) : flag(f) { flag = true; }
+  ~Flag() { flag = false; }
+};
+
+}  // namespace
+
+PyObject* CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* reasons) {
+  if (limitReported_) return nullptr;
+  limitReported_ = true;
+  if (dispatchSettings().onLimit) {
+    ObjectRef number = checked(PyLong_FromLong(limit));
+    notify(dispatchSettings().onLimit, inputs.function, number.get(), reasons);
+    return nullptr;
+  }
+  auto* code = reinterpret_cast<PyCodeObject*>(codeKey_);
+  PyErr_WarnFormat(PyExc_RuntimeWarning, 2,
+                   "cdynamo hit config.recompile_limit (%d)\n   function: '%U' (%U:%d)\n   last reason: %S\n"
+                   "The function runs eagerly from now on where no earlier capture fits.",
+                   limit, code->co_name, code->co_filename, code->co_firstlineno, lastOf(reasons));
+  return nullptr;
+}
+
+// Null without an error set: the caller runs the original function.
+PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
+  if (skipped_ || capturing_ || captureHook() == nullptr) return nullptr;
+  const DispatchSettings& settings = dispatchSettings();
+  if (settings.stance == Stance::EagerThenCompile && !calledBefore_) {
+    calledBefore_ = true;
+    return nullptr;
+  }
+  int limit = recompileLimit >= 0 ? recompileLimit : settings.recompileLimit;
+  try {
+    purge();
+    bool known = !entries_.empty();
+    if (known && settings.stance == Stance::EagerOnRecompile) return nullptr;
+    bool full = isFull(inputs, limit);
+    if (full && limitReported_) return nullptr;
+    KeepAlive kept(inputs.locals, static_cast<size_t>(inputs.localCount));
+    ObjectRef reasons = known ? missReasons(inputs) : ObjectRef();
+    auto* code = reinterpret_cast<PyCodeObject*>(codeKey_);
+    if (known && settings.stance == Stance::FailOnRecompile) {
+      PyErr_Format(PyExc_RuntimeError,
+                   "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '%U', function name: '%U', "
+                   "line number: %d\n    last reason: %S",
+                   code->co_filename, code->co_name, code->co_firstlineno, lastOf(reasons.get()));
+      return nullptr;
+    }
+    if (full) {
+      if (!reasons) reasons = checked(PyList_New(0));
+      return overLimit(inputs, limit, reasons.get());
+    }
+    if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return nullptr;
+    CaptureOutcome outcome;
+    uint64_t generation = generation_;
+    {
+      Flag capturing(capturing_);
+      CaptureScope scope;
+      outcome = captureHook()(inputs.function, inputs, options_.get());
+    }
+    if (outcome.kind == CaptureOutcome::Kind::Install) {
+      std::unique_ptr<Entry> entry = std::move(outcome.entry);
+      CD_CHECK(entry && entry->guards, "a capture to install has no entry");
+      if (generation == generation_) return install(std::move(entry), inputs);
+      return nullptr;  // reset() meanwhile: nothing of before it is kept
+    }
+    if (outcome.kind == CaptureOutcome::Kind::Skip && outcome.remember && generation == generation_) {
+      skipped_ = true;
+      skipReason_ = outcome.reason;
+    }
+    CD_CHECK(outcome.kind != CaptureOutcome::Kind::Raise || PyErr_Occurred(), "a capture raised without an error set");
+    return nullptr;
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "cdynamo: error without an exception set");
+  } catch (const std::exception& error) {
+    if (PyErr_Occurred()) PyErr_Clear();
+    engineFailed(inputs.function, error.what());
+  }
+  return nullptr;
+}
+
+PyObject* CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& inputs) {
+  std::shared_ptr<Entry> entry = std::move(made);
+  entries_.insert(entries_.begin(), entry);
+  SmallVector<PyObject*, 32> values(static_cast<uint32_t>(entry->guards->wantedCount()), nullptr);
+  if (entry->guards->check(inputs, values.data())) return runEntry(*entry, values.data(), values.size());
+  std::string why = entry->guards->explainMiss(inputs);
+  skipped_ = true;
+  skipReason_ = "the guards of a new capture do not hold: " + why;
+  for (size_t i = 0; i < entries_.size(); i++)
+    if (entries_[i] == entry) {
+      entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
+      break;
+    }
+  engineFailed(inputs.function, skipReason_);
+  return nullptr;
+}
+
+}  // namespace cdynamo

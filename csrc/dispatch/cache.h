@@ -1,0 +1,63 @@
+// The captures of one code object under one set of options, shared by all compiled functions that have both.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dispatch/capture_api.h"
+
+namespace cdynamo {
+
+class CodeCache {
+ public:
+  CodeCache(PyObject* code, PyObject* options);
+  ~CodeCache();
+  CodeCache(const CodeCache&) = delete;
+  CodeCache& operator=(const CodeCache&) = delete;
+
+  // Makes one on first use. Throws PythonError. A cache lives until its code object dies, reset(), or until nobody can ask
+  // for it any more.
+  static std::shared_ptr<CodeCache> find(PyObject* code, PyObject* options);
+  // Empties every cache, also while calls are running (they keep the entry they run).
+  static void resetAll();
+  // For a compiled function that goes away.
+  static void leave(std::shared_ptr<CodeCache>& cache);
+  static size_t count();
+
+  // The call itself. `inputs` are bound slots, borrowed and maybe only from the function's defaults. A new reference; null
+  // with a Python error set; or null with no error where the call must be made eagerly.
+  PyObject* call(const FrameInputs& inputs, int recompileLimit);
+
+  bool onlyEager() const { return entries_.empty() && skipped_; }
+  // Borrowed, for comparison; null after the code object's death.
+  PyObject* code() const { return codeKey_; }
+  void codeDied() { codeKey_ = nullptr; }
+  const std::string& skipReason() const { return skipReason_; }
+  const std::vector<std::shared_ptr<Entry>>& entries() const { return entries_; }
+  void clear();
+
+ private:
+  PyObject* miss(const FrameInputs& inputs, int recompileLimit);
+  PyObject* overLimit(const FrameInputs& inputs, int limit, PyObject* reasons);
+  PyObject* install(std::unique_ptr<Entry> entry, const FrameInputs& inputs);
+  // Drops entries that can never be used again.
+  void purge();
+  // Whether one more capture for such a call would be too many.
+  bool isFull(const FrameInputs& inputs, int limit) const;
+  ObjectRef missReasons(const FrameInputs& inputs) const;
+
+  PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies
+  ObjectRef options_;
+  std::vector<std::shared_ptr<Entry>> entries_;  // the one used last first
+  std::string skipReason_;
+  uint64_t generation_ = 0;  // moves when the cache is cleared
+  bool skipped_ = false;
+  bool limitReported_ = false;
+  bool capturing_ = false;
+  bool calledBefore_ = false;
+};
+
+// Runs an entry with the values that its guards handed out (borrowed). A new reference, or null with an error set.
+PyObject* runEntry(Entry& entry, PyObject** values, size_t count);
+
+}  // namespace cdynamo

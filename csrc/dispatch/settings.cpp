@@ -1,0 +1,29 @@
+#include "dispatch/settings.h"
+
+#include "dispatch/capture_api.h"
+
+namespace cdynamo {
+
+namespace {
+
+CaptureHook theHook = nullptr;
+thread_local int captureDepth = 0;
+thread_local int eagerDepthHere = 0;
+
+}  // namespace
+
+void setCaptureHook(CaptureHook hook) { theHook = hook; }
+CaptureHook captureHook() { return theHook; }
+
+CaptureScope::CaptureScope() { captureDepth++; }
+CaptureScope::~CaptureScope() { captureDepth--; }
+bool CaptureScope::active() { return captureDepth > 0; }
+
+int& eagerDepth() { return eagerDepthHere; }
+
+DispatchSettings& dispatchSettings() {
+  static DispatchSettings* settings = new DispatchSettings();
+  return *settings;
+}
+
+}  // namespace cdynamo

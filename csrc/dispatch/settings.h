@@ -1,0 +1,28 @@
+// What the front can set for all compiled functions.
+#pragma once
+#include "base/ref.h"
+
+namespace cdynamo {
+
+enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile, EagerThenCompile };
+
+struct DispatchSettings {
+  Stance stance = Stance::Default;
+  // Captures per code and options for the same objects (see GuardProgram::isForSameObjects), and for all together.
+  int recompileLimit = 8;
+  int accumulatedLimit = 256;
+  // A new capture whose guards do not hold, and engine failures, raise instead of running eagerly.
+  bool strict = false;
+  // on_recompile(function, [why each entry missed]); on_limit(function, limit, reasons), once per code; on_engine_error(
+  // function, text). Null: nothing, a RuntimeWarning, a RuntimeWarning. What they raise fails the call.
+  ObjectRef onRecompile;
+  ObjectRef onLimit;
+  ObjectRef onEngineError;
+};
+
+DispatchSettings& dispatchSettings();
+
+// Depth of "run eagerly" on this thread, besides captures.
+int& eagerDepth();
+
+}  // namespace cdynamo

@@ -1,0 +1,99 @@
+#include "dispatch/types.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "dispatch/cache.h"
+#include "dispatch/callable.h"
+#include "dispatch/module_call.h"
+#include "dispatch/settings.h"
+#include "dispatch/test_api.h"
+
+namespace cdynamo {
+
+namespace {
+
+constexpr const char* kStances[] = {"default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
+
+PyObject* orNone(const ObjectRef& object) { return object ? object.get() : Py_None; }
+
+bool setCallback(ObjectRef& place, PyObject* given) {
+  if (given == nullptr) return true;
+  if (given != Py_None && !PyCallable_Check(given)) {
+    PyErr_SetString(PyExc_TypeError, "a callback must be callable or None");
+    return false;
+  }
+  ObjectRef old = std::exchange(place, given == Py_None ? ObjectRef() : ObjectRef::share(given));
+  return true;
+}
+
+bool setStance(Stance& stance, const char* name) {
+  if (name == nullptr) return true;
+  for (size_t i = 0; i < std::size(kStances); i++)
+    if (std::strcmp(kStances[i], name) == 0) {
+      stance = static_cast<Stance>(i);
+      return true;
+    }
+  PyErr_Format(PyExc_ValueError, "unknown stance '%s'", name);
+  return false;
+}
+
+PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"stance", "recompile_limit", "accumulated_limit", "strict", "on_recompile", "on_limit", "on_engine_error", nullptr};
+  DispatchSettings& settings = dispatchSettings();
+  const char* stance = nullptr;
+  int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;
+  PyObject *onRecompile = nullptr, *onLimit = nullptr, *onEngineError = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOO", const_cast<char**>(names), &stance, &limit, &total, &strict, &onRecompile, &onLimit,
+                                   &onEngineError))
+    return nullptr;
+  ObjectRef before = ObjectRef::steal(Py_BuildValue(
+      "{s:s,s:i,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
+      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "on_recompile", orNone(settings.onRecompile), "on_limit", orNone(settings.onLimit),
+      "on_engine_error", orNone(settings.onEngineError)));
+  if (!before || !setStance(settings.stance, stance)) return nullptr;
+  settings.recompileLimit = limit;
+  settings.accumulatedLimit = total;
+  settings.strict = strict;
+  if (!setCallback(settings.onRecompile, onRecompile) || !setCallback(settings.onLimit, onLimit) ||
+      !setCallback(settings.onEngineError, onEngineError))
+    return nullptr;
+  return before.release();
+}
+
+PyObject* resetCaches(PyObject*, PyObject*) {
+  CodeCache::resetAll();
+  return ObjectRef::share(Py_None).release();
+}
+
+PyObject* cacheCount(PyObject*, PyObject*) { return PyLong_FromSize_t(CodeCache::count()); }
+
+PyObject* changeEagerDepth(PyObject*, PyObject* args) {
+  int change = 0;
+  if (!PyArg_ParseTuple(args, "|i", &change)) return nullptr;
+  if (eagerDepth() + change < 0) {
+    PyErr_SetString(PyExc_ValueError, "the eager depth cannot be negative");
+    return nullptr;
+  }
+  eagerDepth() += change;
+  return PyLong_FromLong(eagerDepth());
+}
+
+PyMethodDef functions[] = {
+    {"configure", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure)), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"reset_caches", resetCaches, METH_NOARGS, nullptr},
+    {"cache_count", cacheCount, METH_NOARGS, nullptr},
+    {"eager_depth", changeEagerDepth, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void addDispatchTypes(PyObject* module) {
+  checkedStatus(PyModule_AddObjectRef(module, "CompiledFunction", makeCompiledFunctionType().get()));
+  checkedStatus(PyModule_AddObjectRef(module, "CompiledModuleCall", makeCompiledModuleCallType().get()));
+  checkedStatus(PyModule_AddFunctions(module, functions));
+  addDispatchTestFunctions(module);
+}
+
+}  // namespace cdynamo

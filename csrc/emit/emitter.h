@@ -1,0 +1,23 @@
+// Bytecode out: calls the graph, rebuilds the values that leave the frame, replays the effects.
+//
+// The emitted function takes (graph inputs, objects): what the guard program read from the frame's inputs.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "bytecode/assembler.h"
+#include "values/trace.h"
+
+namespace cdynamo {
+
+struct Emitted {
+  Ref<PyCodeObject> code;               // null: direct, the result is graph output number `direct`
+  int32_t direct = -1;
+  std::vector<const Source*> objects;   // what the second tuple holds
+  ObjectRef graphBox;                   // a list: item 0 must be set to the graph's callable before the code runs
+};
+
+// Code for a frame that returned `result`. Fills trace.graph.outputs. Throws Unsupported(Unreconstructable).
+Emitted emitReturn(Trace& t, PyCodeObject* like, Value* result, bool gradAtEntry);
+
+}  // namespace cdynamo

@@ -1,0 +1,364 @@
+// From facts to the program: which registers there are, which facts a version covers, and in what order the rest is checked.
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "cpython/dict_access.h"
+#include "guards/constants.h"
+#include "guards/program.h"
+
+namespace cdynamo {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const FactList& facts, const SourceTable& table, const std::vector<const Source*>& wanted)
+      : facts_(facts), wanted_(wanted), program_(new GuardProgram()), registerOf_(table.size(), -1), needed_(table.size(), nullptr) {
+    program_->localNames_ = table.localNames();
+    program_->rootGlobals_ = table.rootGlobals();
+  }
+
+  std::unique_ptr<GuardProgram> build(const GlobalState& globals) {
+    program_->globals_ = globals;
+    collectSources();
+    placeRegisters();
+    convertFacts();
+    noteKnownTypes();
+    makeDictGroups();
+    sortIntoLevels();
+    emit();
+    program_->state_ = program_->freshState();
+    return std::move(program_);
+  }
+
+ private:
+  using Op = GuardProgram::Op;
+  using Step = GuardProgram::Step;
+  static constexpr size_t kOps = static_cast<size_t>(Op::GlobalStateIs) + 1;
+  using LevelSteps = std::array<std::vector<Step>, kOps>;
+
+  void need(const Source* source) {
+    for (; source && needed_[source->id] == nullptr; source = source->base) needed_[source->id] = source;
+  }
+
+  void collectSources() {
+    for (const Fact& fact : facts_.facts()) {
+      need(fact.source);
+      need(fact.otherSource);
+    }
+    for (const Source* source : wanted_) need(source);
+    // A base is always made before the sources that use it, so ascending ids see bases first.
+    std::vector<int32_t> levelOf(needed_.size(), 0);
+    for (const Source* source : needed_) {
+      if (source == nullptr) continue;
+      int32_t level = source->base ? levelOf[source->base->id] + 1 : 0;
+      levelOf[source->id] = level;
+      if (level >= static_cast<int32_t>(levels_.size())) levels_.resize(level + 1);
+      levels_[level].push_back(source);
+    }
+  }
+
+  // Registers are numbered in the order in which a run makes them valid: by level, items of dicts before live loads.
+  void placeRegisters() {
+    auto& sources = program_->sources_;
+    for (size_t level = 0; level < levels_.size(); level++) {
+      std::vector<const Source*>& here = levels_[level];
+      std::stable_sort(here.begin(), here.end(), [&](const Source* a, const Source* b) { return orderKey(a) < orderKey(b); });
+      for (const Source* source : here) {
+        registerOf_[source->id] = static_cast<int32_t>(sources.size());
+        Source copy = *source;
+        copy.id = static_cast<int32_t>(level);  // in the program's copies: the level
+        sources.push_back(copy);
+        if (source->object) program_->keys_.push_back(ObjectRef::share(source->object));
+        if (source->kind == SourceKind::Local) program_->localsNeeded_ = std::max<Py_ssize_t>(program_->localsNeeded_, source->index + 1);
+      }
+      levelEnd_.push_back(static_cast<uint32_t>(sources.size()));
+    }
+    for (Source& source : sources)
+      if (source.base) source.base = &sources[registerOf_[source.base->id]];
+    for (const Source* source : wanted_) program_->wanted_.push_back(static_cast<uint32_t>(registerOf_[source->id]));
+  }
+
+  std::tuple<int, int, int32_t> orderKey(const Source* source) const {
+    int32_t base = source->base ? registerOf_[source->base->id] : -1;
+    if (source->kind == SourceKind::DictItem) return {0, 0, base};
+    return {1, static_cast<int>(source->kind), base};
+  }
+
+  void convertFacts() {
+    for (const Fact& fact : facts_.facts()) {
+      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .place = fact.place};
+      if (fact.source) made.reg = registerOf_[fact.source->id];
+      if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
+      bool identity = fact.kind == FactKind::IdentityIs || fact.kind == FactKind::IdentityIsNot;
+      made.object = identity ? Held::identity(fact.object.get()) : Held::strong(fact.object.get());
+      made.name = Held::strong(fact.name.get());
+      made.expected = fact.kind == FactKind::TypeLookup ? Held::identity(fact.expected.get()) : Held::strong(fact.expected.get());
+      if (fact.kind == FactKind::SetEquals) {
+        ObjectRef items = itemsDictOf(fact.object.get());
+        if (!items) throw PythonError{};
+        made.expected = Held::strong(items.get());
+      }
+      if (fact.kind == FactKind::FunctionIs && fact.name) made.number = static_cast<int64_t>(dictVersionInline(fact.name.get()));
+      if (fact.kind == FactKind::AbcToken && !program_->abcTokenFunction_) {
+        ObjectRef module = checked(PyImport_ImportModule("_abc"));
+        program_->abcTokenFunction_ = checked(PyObject_GetAttrString(module.get(), "get_cache_token"));
+      }
+      program_->facts_.push_back(std::move(made));
+    }
+    program_->tensorMetas_ = facts_.tensors();
+    program_->guardOfMeta_.resize(program_->tensorMetas_.size(), 0);
+  }
+
+  // Metadata that the guards do not look at (leaf, offset) may differ among those that share a guard.
+  static bool sameGuard(const TensorMeta& a, const TensorMeta& b) {
+    return a.dtype == b.dtype && a.device == b.device && a.layout == b.layout && a.requiresGrad == b.requiresGrad &&
+           a.isInference == b.isInference && a.isConj == b.isConj && a.isNeg == b.isNeg && a.sizes == b.sizes && a.strides == b.strides;
+  }
+
+  uint32_t guardFor(const GuardFact& fact) {
+    auto* type = reinterpret_cast<PyTypeObject*>(fact.object.get());
+    const TensorMeta& meta = program_->tensorMetas_[static_cast<size_t>(fact.number)];
+    uint64_t hash = reinterpret_cast<uint64_t>(type) + static_cast<uint64_t>(meta.dtype) * 31 + meta.requiresGrad;
+    for (int64_t size : meta.sizes) hash = (hash ^ static_cast<uint64_t>(size)) * 0x9E3779B97F4A7C15ull;
+    auto [begin, end] = guardsByHash_.equal_range(hash);
+    for (auto it = begin; it != end; ++it)
+      if (program_->tensors_[it->second.guard].type == type && sameGuard(meta, program_->tensorMetas_[it->second.meta])) return it->second.guard;
+    uint32_t guard = static_cast<uint32_t>(program_->tensors_.size());
+    program_->tensors_.emplace_back().type = type;
+    guardsByHash_.emplace(hash, SharedGuard{guard, static_cast<uint32_t>(fact.number)});
+    return guard;
+  }
+
+  const Source& source(int32_t reg) const { return program_->sources_[static_cast<size_t>(reg)]; }
+  uint32_t number(const Source* s) const { return static_cast<uint32_t>(s - program_->sources_.data()); }
+  bool isDictItem(int32_t reg) const { return source(reg).kind == SourceKind::DictItem; }
+
+  // What a run knows of a register's type once it has passed the register's level.
+  void noteKnownTypes() {
+    knownType_.assign(program_->sources_.size(), nullptr);
+    for (const GuardFact& fact : program_->facts_)
+      if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor)
+        knownType_[fact.reg] = reinterpret_cast<PyTypeObject*>(fact.object.get());
+  }
+
+  bool knownDict(int32_t reg) const {
+    const Source& s = source(reg);
+    if (s.kind == SourceKind::InstanceDict) return true;
+    if (s.kind == SourceKind::Pinned) return PyDict_Check(s.object);
+    return knownType_[reg] && PyType_HasFeature(knownType_[reg], Py_TPFLAGS_DICT_SUBCLASS);
+  }
+
+  bool keysStandWithVersion(const GuardFact& fact) const {
+    if (PyTuple_GET_SIZE(fact.object.get()) <= 1) return true;
+    PyTypeObject* type = knownType_[fact.reg];
+    return type && !PyType_IsSubtype(type, &PyODict_Type);
+  }
+
+  void makeDictGroups() {
+    std::vector<bool> isGroup(program_->sources_.size(), false);
+    for (const Source& s : program_->sources_)
+      if (s.kind == SourceKind::DictItem) isGroup[number(s.base)] = true;
+    for (const GuardFact& fact : program_->facts_)
+      if (fact.kind == FactKind::DictLacks || (fact.kind == FactKind::DictKeys && keysStandWithVersion(fact))) isGroup[fact.reg] = true;
+    groupOf_.assign(program_->sources_.size(), -1);
+    for (uint32_t reg = 0; reg < isGroup.size(); reg++) {
+      if (!isGroup[reg]) continue;
+      groupOf_[reg] = static_cast<int32_t>(program_->dictGroups_.size());
+      program_->dictGroups_.push_back({reg, levelEnd_[static_cast<size_t>(source(reg).id)], {}, {}, {}});
+      program_->dictRegisters_.push_back(reg);
+    }
+    for (const Source& s : program_->sources_)
+      if (s.kind == SourceKind::DictItem) program_->dictGroups_[groupOf_[number(s.base)]].children.push_back({number(&s), s.object});
+    setFirstRegisters();
+  }
+
+  // Children are numbered in the order of their groups, after everything of the groups' own level.
+  void setFirstRegisters() {
+    uint32_t next = 0;
+    int32_t level = -1;
+    for (GuardProgram::DictGroup& group : program_->dictGroups_) {
+      int32_t here = source(group.reg).id;
+      if (here != level) next = levelEnd_[here];
+      level = here;
+      group.firstRegister = next;
+      next += static_cast<uint32_t>(group.children.size());
+      CD_CHECK(group.children.empty() || group.children.front().reg == group.firstRegister, "registers of dict items are out of order");
+    }
+  }
+
+  void sortIntoLevels() {
+    steps_.resize(levels_.size() ? levels_.size() : 1);
+    for (uint32_t reg = 0; reg < program_->sources_.size(); reg++) addLoad(reg);
+    for (uint32_t i = 0; i < program_->facts_.size(); i++) addFact(i);
+    for (const GuardProgram::DictGroup& group : program_->dictGroups_) {
+      int32_t reg = static_cast<int32_t>(group.reg);
+      if (knownDict(reg)) continue;
+      if (isDictItem(reg))
+        ownerGroup(reg).mustBeDicts.push_back(group.reg);
+      else
+        at(source(reg).id, Op::IsDict).push_back({group.reg, 0, {.number = 0}});
+    }
+  }
+
+  std::vector<Step>& at(int32_t level, Op op) { return steps_[static_cast<size_t>(level)][static_cast<size_t>(op)]; }
+  GuardProgram::DictGroup& ownerGroup(int32_t reg) { return program_->dictGroups_[groupOf_[number(source(reg).base)]]; }
+
+  void addLoad(uint32_t reg) {
+    const Source& s = source(static_cast<int32_t>(reg));
+    uint32_t base = s.base ? number(s.base) : 0;
+    auto load = [&](Op op, int64_t operand) { at(s.id, op).push_back({base, reg, {.number = operand}}); };
+    switch (s.kind) {
+      case SourceKind::Local: return load(Op::LoadLocal, s.index);
+      case SourceKind::Function: return load(Op::LoadFunction, 0);
+      case SourceKind::ClosureCell: return load(Op::LoadClosureCell, s.index);
+      case SourceKind::CellContents: return load(Op::LoadCell, 0);
+      case SourceKind::Pinned:
+      case SourceKind::DictItem: return;
+      case SourceKind::InstanceDict: {
+        ptrdiff_t offset = knownType_[base] ? dictSlotOffset(knownType_[base]) : 0;
+        return load(offset ? Op::LoadDictSlot : Op::LoadInstanceDict, offset);
+      }
+      case SourceKind::SequenceItem: return load(Op::LoadSequenceItem, s.index);
+      case SourceKind::Attr: return at(s.id, Op::LoadAttr).push_back({base, reg, {.object = s.object}});
+      case SourceKind::Type: return load(Op::LoadType, 0);
+      case SourceKind::DequeItem: return load(Op::LoadDequeItem, s.index);
+      case SourceKind::WeakReferent: return load(Op::LoadWeakReferent, 0);
+    }
+  }
+
+  // An instance of such a type can never be given another __class__.
+  static bool typeIsForLife(PyTypeObject* type) {
+    return PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE) && !PyType_IsSubtype(type, &PyModule_Type);
+  }
+
+  // True where the fact stands as long as the register's value is the same object.
+  static bool followsFromIdentity(const GuardFact& fact) {
+    switch (fact.kind) {
+      case FactKind::IdentityIs:
+      case FactKind::IdentityIsNot:
+      case FactKind::EqualsConstant:
+      case FactKind::DynamicBranch: return true;
+      case FactKind::TypeIs: return typeIsForLife(reinterpret_cast<PyTypeObject*>(fact.object.get()));
+      default: return false;
+    }
+  }
+
+  void addFact(uint32_t index) {
+    const GuardFact& fact = program_->facts_[index];
+    if (fact.kind == FactKind::TypeLookup) return addTypeFact(index);
+    if (fact.kind == FactKind::AbcToken) return other(0, index);
+    if (isDictItem(fact.reg) && followsFromIdentity(fact)) return ownerGroup(fact.reg).facts.push_back(index);
+    uint32_t reg = static_cast<uint32_t>(fact.reg);
+    int32_t level = source(fact.reg).id;
+    int32_t group = groupOf_[reg];
+    auto withObject = [&](Op op) { at(level, op).push_back({reg, index, {.object = fact.object.raw()}}); };
+    auto withNumber = [&](Op op, int64_t operand) { at(level, op).push_back({reg, index, {.number = operand}}); };
+    switch (fact.kind) {
+      case FactKind::TypeIs: return withObject(Op::TypeIs);
+      case FactKind::IdentityIs: return withObject(fact.object.isWeak() ? Op::IsReferent : Op::IsObject);
+      case FactKind::EqualsConstant: return withObject(Op::EqualsConstant);
+      case FactKind::Length:
+        if (group >= 0) return program_->dictGroups_[group].facts.push_back(index);
+        if (!knownDict(fact.reg)) return withNumber(Op::Length, fact.number);
+        return withNumber(fact.number ? Op::DictLength : Op::EmptyDicts, fact.number);
+      case FactKind::DictKeys:
+        if (group >= 0 && keysStandWithVersion(fact)) return program_->dictGroups_[group].facts.push_back(index);
+        return other(level, index);
+      case FactKind::DictLacks: return program_->dictGroups_[group].facts.push_back(index);
+      case FactKind::FunctionIs: return withNumber(Op::FunctionIs, 0);
+      case FactKind::Tensor:
+        program_->guardOfMeta_[static_cast<size_t>(fact.number)] = guardFor(fact);
+        return withNumber(Op::Tensors, fact.number);
+      case FactKind::SameObject:
+      case FactKind::DistinctObjects:
+        level = std::max(level, source(fact.other).id);
+        return withNumber(fact.kind == FactKind::SameObject ? Op::SameObject : Op::DistinctObjects, fact.other);
+      default: return other(level, index);
+    }
+  }
+
+  void other(int32_t level, uint32_t index) {
+    int64_t valid = levelEnd_.empty() ? 0 : levelEnd_[static_cast<size_t>(level)];
+    at(level, Op::OtherFact).push_back({0, index, {.number = valid}});
+  }
+
+  void addTypeFact(uint32_t index) {
+    auto* type = reinterpret_cast<PyTypeObject*>(program_->facts_[index].object.get());
+    auto [found, isNew] = typeGroupOf_.try_emplace(type, program_->typeGroups_.size());
+    if (isNew) program_->typeGroups_.push_back({type, {}});
+    program_->typeGroups_[found->second].facts.push_back(index);
+  }
+
+  void emit() {
+    size_t group = 0;
+    const auto& groups = program_->dictGroups_;
+    for (size_t level = 0; level < steps_.size(); level++) {
+      for (size_t op = 0; op < kOps; op++) emitBatch(static_cast<Op>(op), steps_[level][op]);
+      if (level == 0) {
+        program_->batches_.push_back({Op::GlobalStateIs, 0, 0});
+        if (!program_->typeGroups_.empty()) program_->batches_.push_back({Op::TypeVersions, 0, static_cast<uint32_t>(program_->typeGroups_.size())});
+      }
+      size_t first = group;
+      while (group < groups.size() && source(static_cast<int32_t>(groups[group].reg)).id == static_cast<int32_t>(level)) group++;
+      if (group > first) program_->batches_.push_back({Op::DictVersions, static_cast<uint32_t>(first), static_cast<uint32_t>(group)});
+    }
+  }
+
+  void emitBatch(Op op, const std::vector<Step>& steps) {
+    if (steps.empty()) return;
+    if (op == Op::EmptyDicts) return emitEmptyDicts(steps);
+    if (op == Op::Tensors) return emitTensors(steps);
+    auto& all = program_->steps_;
+    uint32_t begin = static_cast<uint32_t>(all.size());
+    all.insert(all.end(), steps.begin(), steps.end());
+    program_->batches_.push_back({op, begin, static_cast<uint32_t>(all.size())});
+  }
+
+  void emitEmptyDicts(const std::vector<Step>& steps) {
+    auto& all = program_->emptyDicts_;
+    uint32_t begin = static_cast<uint32_t>(all.size());
+    for (const Step& step : steps) all.push_back(step.reg);
+    program_->batches_.push_back({Op::EmptyDicts, begin, static_cast<uint32_t>(all.size())});
+  }
+
+  void emitTensors(const std::vector<Step>& steps) {
+    auto& all = program_->tensorChecks_;
+    uint32_t begin = static_cast<uint32_t>(all.size());
+    auto guardOf = [&](const Step& step) { return program_->guardOfMeta_[static_cast<size_t>(step.word.number)]; };
+    // Equal tensors next to each other: the same guard and the same branches again and again.
+    std::vector<Step> sorted = steps;
+    std::stable_sort(sorted.begin(), sorted.end(), [&](const Step& a, const Step& b) { return guardOf(a) < guardOf(b); });
+    for (const Step& step : sorted) {
+      all.push_back({step.reg, guardOf(step)});
+      program_->tensorFacts_.push_back(step.aux);
+    }
+    program_->batches_.push_back({Op::Tensors, begin, static_cast<uint32_t>(all.size())});
+  }
+
+  struct SharedGuard {
+    uint32_t guard;
+    uint32_t meta;
+  };
+
+  const FactList& facts_;
+  const std::vector<const Source*>& wanted_;
+  std::unique_ptr<GuardProgram> program_;
+  std::vector<int32_t> registerOf_;  // by the table's source id
+  std::vector<const Source*> needed_;  // by id; null: not needed
+  std::vector<std::vector<const Source*>> levels_;
+  std::vector<uint32_t> levelEnd_;  // number of registers up to and with the level
+  std::vector<PyTypeObject*> knownType_;  // by register
+  std::vector<int32_t> groupOf_;          // by register
+  std::unordered_map<PyTypeObject*, size_t> typeGroupOf_;
+  std::unordered_multimap<uint64_t, SharedGuard> guardsByHash_;
+  std::vector<LevelSteps> steps_;
+};
+
+std::unique_ptr<GuardProgram> GuardProgram::build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
+                                                  const GlobalState& globals) {
+  return ProgramBuilder(facts, table, wanted).build(globals);
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,263 @@
+// Facts in words. A second, plain reading of the facts: it shares no state with the fast path.
+#include "base/error.h"
+#include "cpython/compat.h"
+#include "cpython/dict_access.h"
+#include "guards/constants.h"
+#include "guards/program.h"
+#include "source/evaluate.h"
+
+namespace cdynamo {
+
+namespace {
+
+std::string textOf(ObjectRef text, size_t limit) {
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    return "<unprintable>";
+  }
+  std::string whole = utf8;
+  if (whole.size() > limit) whole = whole.substr(0, limit) + "...";
+  return whole;
+}
+
+std::string reprOf(PyObject* object, size_t limit = 200) {
+  return object ? textOf(ObjectRef::steal(PyObject_Repr(object)), limit) : "<gone>";
+}
+
+std::string idOf(PyObject* object) { return std::to_string(reinterpret_cast<uintptr_t>(object)); }
+
+std::string listOf(PyObject* tuple) {
+  ObjectRef list = ObjectRef::steal(PySequence_List(tuple));
+  if (!list) PyErr_Clear();
+  return reprOf(list.get());
+}
+
+const char* labelOf(FactKind kind) {
+  switch (kind) {
+    case FactKind::TypeIs: return "TYPE_MATCH";
+    case FactKind::IdentityIs: return "ID_MATCH";
+    case FactKind::IdentityIsNot: return "NOT_ID_MATCH";
+    case FactKind::EqualsConstant: return "EQUALS_MATCH";
+    case FactKind::Length: return "LENGTH_CHECK";
+    case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
+    case FactKind::DictKeys: return "DICT_KEYS_MATCH";
+    case FactKind::SetEquals: return "SET_MATCH";
+    case FactKind::TypeLookup: return "TYPE_ATTR_MATCH";
+    case FactKind::FunctionIs: return "CLOSURE_MATCH";
+    case FactKind::Tensor: return "TENSOR_MATCH";
+    case FactKind::SameObject: return "OBJECT_ALIASING";
+    case FactKind::DistinctObjects: return "NO_OBJECT_ALIASING";
+    case FactKind::LacksAttr: return "NOT_HASATTR";
+    case FactKind::AbcToken: return "ABC_TOKEN_MATCH";
+    case FactKind::DynamicBranch: return "BOOL_MATCH";
+  }
+  return "?";
+}
+
+}  // namespace
+
+class Explainer {
+ public:
+  explicit Explainer(const GuardProgram& program) : program_(program) {}
+
+  std::string name(int32_t reg) const {
+    return reg < 0 ? "?" : sourceName(&program_.sources_[static_cast<size_t>(reg)], program_.localNames_, program_.rootGlobals_);
+  }
+
+  // The fact as a Python-like condition.
+  std::string condition(const GuardFact& fact) const {
+    std::string subject = fact.reg >= 0 ? name(fact.reg) : "";
+    PyObject* object = fact.object.get();
+    switch (fact.kind) {
+      case FactKind::TypeIs: return "___check_type_id(" + subject + ", " + idOf(object) + "), type=" + reprOf(object);
+      case FactKind::IdentityIs:
+        if (object == Py_None || (object && PyBool_Check(object))) return subject + " is " + reprOf(object);
+        return "___check_obj_id(" + subject + ", " + idOf(object) + "), type=" + (object ? reprOf(reinterpret_cast<PyObject*>(Py_TYPE(object))) : "<gone>");
+      case FactKind::IdentityIsNot: return subject + " is not " + (object == Py_None ? "None" : reprOf(object));
+      case FactKind::EqualsConstant: return subject + " == " + reprOf(object);
+      case FactKind::Length: return "len(" + subject + ") == " + std::to_string(fact.number);
+      case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
+      case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
+      case FactKind::SetEquals: return subject + " == " + reprOf(object);
+      case FactKind::TypeLookup:
+        if (fact.expected.empty()) return "not hasattr(" + reprOf(object) + ", " + reprOf(fact.name.get()) + ")";
+        return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ": " + reprOf(fact.expected.get());
+      case FactKind::FunctionIs: return "___check_code(" + subject + ", " + reprOf(object) + ")";
+      case FactKind::Tensor: return tensorCondition(fact, subject);
+      case FactKind::SameObject: return subject + " is " + name(fact.other);
+      case FactKind::DistinctObjects: return subject + " is not " + name(fact.other);
+      case FactKind::LacksAttr: return "not hasattr(" + subject + ", " + reprOf(object) + ")";
+      case FactKind::AbcToken: return "abc.get_cache_token() == " + std::to_string(fact.number);
+      case FactKind::DynamicBranch: return fact.number ? "bool(" + subject + ")" : "not " + subject;
+    }
+    return "?";
+  }
+
+  std::string firstMiss(const FrameInputs& inputs) {
+    inputs_ = &inputs;
+    values_.resize(program_.sources_.size());
+    tried_.resize(program_.sources_.size(), false);
+    for (const GuardFact& fact : program_.facts_) {
+      std::string miss = missOf(fact);
+      if (!miss.empty()) return miss;
+    }
+    for (uint32_t reg : program_.wanted_)
+      if (!value(static_cast<int32_t>(reg))) return absent(static_cast<int32_t>(reg));
+    return explainGlobalStateMismatch(program_.globals_);
+  }
+
+ private:
+  std::string tensorCondition(const GuardFact& fact, const std::string& subject) const {
+    const TensorMeta& meta = program_.tensorMetas_[static_cast<size_t>(fact.number)];
+    auto dims = [](const Dims& values) {
+      std::string text = "[";
+      for (uint32_t i = 0; i < values.size(); i++) text += (i ? ", " : "") + (values[i] < 0 ? "None" : std::to_string(values[i]));
+      return text + "]";
+    };
+    ObjectRef dtype = ObjectRef::steal(dtypeObject(meta.dtype)), device = ObjectRef::steal(deviceObject(meta.device));
+    return "check_tensor(" + subject + ", " + reinterpret_cast<PyTypeObject*>(fact.object.get())->tp_name + ", " + reprOf(dtype.get()) +
+           ", device=" + reprOf(device.get()) + ", requires_grad=" + (meta.requiresGrad ? "True" : "False") + ", size=" +
+           dims(meta.sizes) + ", stride=" + dims(meta.strides) + ")";
+  }
+
+  // Null where the value cannot be reached.
+  PyObject* value(int32_t reg) {
+    size_t i = static_cast<size_t>(reg);
+    if (tried_[i]) return values_[i].get();
+    tried_[i] = true;
+    const Source& source = program_.sources_[i];
+    PyObject* base = nullptr;
+    if (source.base && (base = value(static_cast<int32_t>(source.base - program_.sources_.data()))) == nullptr) return nullptr;
+    values_[i] = read(source, base);
+    return values_[i].get();
+  }
+
+  ObjectRef read(const Source& source, PyObject* base) const {
+    switch (source.kind) {
+      case SourceKind::Local: return ObjectRef::share(source.index < inputs_->localCount ? inputs_->locals[source.index] : nullptr);
+      case SourceKind::Function: return ObjectRef::share(inputs_->function);
+      case SourceKind::ClosureCell: return ObjectRef::share(inputs_->function ? readClosureCell(inputs_->function, source.index) : nullptr);
+      case SourceKind::CellContents: return ObjectRef::share(readCell(base));
+      case SourceKind::Pinned: return ObjectRef::share(source.object);
+      case SourceKind::InstanceDict: return ObjectRef::share(readInstanceDict(base));
+      case SourceKind::DictItem: return ObjectRef::share(readDictItem(base, source.object));
+      case SourceKind::SequenceItem: return ObjectRef::share(readSequenceItem(base, source.index));
+      case SourceKind::Attr: return readAttr(base, source.object);
+      case SourceKind::Type: return ObjectRef::share(Py_TYPE(base));
+      case SourceKind::DequeItem: return readDequeItem(base, source.index);
+      case SourceKind::WeakReferent: return readWeakReferent(base);
+    }
+    return {};
+  }
+
+  // Says which link of the chain is the first one that is not there.
+  std::string absent(int32_t reg) {
+    const Source* source = &program_.sources_[static_cast<size_t>(reg)];
+    auto number = [&](const Source* s) { return static_cast<int32_t>(s - program_.sources_.data()); };
+    while (source->base && !value(number(source->base))) source = source->base;
+    std::string base = source->base ? name(number(source->base)) : "";
+    switch (source->kind) {
+      case SourceKind::DictItem: return "___dict_contains(" + reprOf(source->object) + ", " + base + ")";
+      case SourceKind::SequenceItem:
+      case SourceKind::DequeItem: return "len(" + base + ") > " + std::to_string(source->index);
+      case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
+      case SourceKind::InstanceDict: return "hasattr(" + base + ", '__dict__')";
+      default: return name(number(source)) + " is bound";
+    }
+  }
+
+  std::string missOf(const GuardFact& fact) {
+    PyObject* subject = fact.reg >= 0 ? value(fact.reg) : nullptr;
+    if (fact.reg >= 0 && subject == nullptr) return absent(fact.reg);
+    auto unless = [&](bool held, const std::string& actual) {
+      return held ? std::string() : condition(fact) + (actual.empty() ? "" : "  # actual: " + actual);
+    };
+    PyObject* object = fact.object.get();
+    switch (fact.kind) {
+      case FactKind::TypeIs: return unless(Py_IS_TYPE(subject, reinterpret_cast<PyTypeObject*>(object)), reprOf(reinterpret_cast<PyObject*>(Py_TYPE(subject))));
+      case FactKind::IdentityIs: return unless(subject == object, object == Py_None ? reprOf(subject) : "id " + idOf(subject));
+      case FactKind::IdentityIsNot: return unless(subject != object, "");
+      case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
+      case FactKind::Length: return unless(rawLength(subject) == fact.number, std::to_string(rawLength(subject)));
+      case FactKind::DictLacks: return unless(PyDict_Check(subject) && !readDictItem(subject, object), "");
+      case FactKind::DictKeys: {
+        ObjectRef keys = ObjectRef::steal(PyDict_Check(subject) ? PyMapping_Keys(subject) : nullptr);
+        if (!keys) PyErr_Clear();
+        return unless(dictKeysAre(subject, object), reprOf(keys.get()));
+      }
+      case FactKind::SetEquals: return unless(setItemsAre(subject, fact.expected.get()), reprOf(subject));
+      case FactKind::TypeLookup: {
+        PyObject* found = typeLookup(reinterpret_cast<PyTypeObject*>(object), fact.name.get());
+        bool same = found == fact.expected.get() && (found != nullptr || fact.expected.empty());
+        return unless(same, found ? reprOf(found) : "no such attribute");
+      }
+      case FactKind::FunctionIs: return functionMiss(fact, subject);
+      case FactKind::Tensor: return tensorMiss(fact, subject);
+      case FactKind::SameObject:
+      case FactKind::DistinctObjects: {
+        PyObject* other = value(fact.other);
+        if (other == nullptr) return absent(fact.other);
+        return unless((subject == other) == (fact.kind == FactKind::SameObject), "");
+      }
+      case FactKind::LacksAttr: return unless(!readAttr(subject, object), "");
+      case FactKind::AbcToken: return unless(program_.abcTokenIs(fact.number), "");
+      case FactKind::DynamicBranch: return unless(constantTruth(subject) == fact.number, reprOf(subject));
+    }
+    return "?";
+  }
+
+  std::string functionMiss(const GuardFact& fact, PyObject* subject) {
+    if (!PyFunction_Check(subject)) return condition(fact) + "  # actual: " + reprOf(subject);
+    auto* function = reinterpret_cast<PyFunctionObject*>(subject);
+    if (function->func_code != fact.object.get()) return condition(fact) + "  # actual: " + reprOf(function->func_code);
+    if (function->func_defaults != fact.expected.get()) return name(fact.reg) + ".__defaults__ is the same tuple";
+    if (function->func_kwdefaults != fact.name.get()) return name(fact.reg) + ".__kwdefaults__ is the same dict";
+    if (fact.name.get() && dictVersionInline(fact.name.get()) != static_cast<uint64_t>(fact.number))
+      return name(fact.reg) + ".__kwdefaults__ is unchanged";
+    return {};
+  }
+
+  std::string tensorMiss(const GuardFact& fact, PyObject* subject) {
+    TensorGuard expected = program_.tensors_[program_.guardOfMeta_[static_cast<size_t>(fact.number)]];
+    const TensorMeta& meta = program_.tensorMetas_[static_cast<size_t>(fact.number)];
+    bool seen = expected.keySet != 0;
+    if (!seen) {
+      // No tensor has passed yet, so the dispatch keys are not known: those of this one are taken.
+      TensorGuard actual;
+      if (makeTensorGuard(subject, actual)) expected.keySet = actual.keySet;
+      expected.dtype = meta.dtype;
+      expected.device = meta.device;
+      expected.requiresGrad = meta.requiresGrad;
+      expected.sizes = meta.sizes;
+      expected.strides = meta.strides;
+    }
+    std::string text = explainTensorMismatch(subject, expected, name(fact.reg));
+    TensorMeta now;
+    TensorOddity oddity = TensorOddity::None;
+    if (text.empty() && !seen && !readTensorMeta(subject, now, &oddity))
+      return "tensor '" + name(fact.reg) + "' is not a plain one: " + describeOddity(oddity);
+    if (text.empty() && !seen && (now.isInference != meta.isInference || now.isConj != meta.isConj || now.isNeg != meta.isNeg || now.layout != meta.layout))
+      return "tensor '" + name(fact.reg) + "' dispatch key set mismatch. expected " + condition(fact);
+    return text;
+  }
+
+  const GuardProgram& program_;
+  const FrameInputs* inputs_ = nullptr;
+  std::vector<ObjectRef> values_;
+  std::vector<bool> tried_;
+};
+
+std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
+
+std::vector<std::string> GuardProgram::describe() const {
+  Explainer explainer(*this);
+  std::vector<std::string> lines{"GLOBAL_STATE: ___check_global_state()"};
+  for (const Source& source : sources_)
+    if (source.kind == SourceKind::DictItem && source.base->kind != SourceKind::InstanceDict && source.base->kind != SourceKind::Pinned)
+      lines.push_back("DICT_CONTAINS: ___dict_contains(" + reprOf(source.object) + ", " + sourceName(source.base, localNames_, rootGlobals_) + ")");
+  for (const GuardFact& fact : facts_) lines.push_back(std::string(labelOf(fact.kind)) + ": " + explainer.condition(fact));
+  return lines;
+}
+
+}  // namespace cdynamo

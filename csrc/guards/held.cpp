@@ -1,0 +1,34 @@
+#include "guards/held.h"
+
+#include "base/error.h"
+
+namespace cdynamo {
+
+namespace {
+
+bool heldStrongly(PyObject* object) {
+  return PyType_Check(object) || PyFunction_Check(object) || PyModule_Check(object) || PyCode_Check(object) || PyCFunction_Check(object);
+}
+
+}  // namespace
+
+Held Held::strong(PyObject* objectOrNull) {
+  Held held;
+  held.ref_ = ObjectRef::share(objectOrNull);
+  return held;
+}
+
+Held Held::identity(PyObject* objectOrNull) {
+  if (objectOrNull == nullptr || heldStrongly(objectOrNull) || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(objectOrNull))) return strong(objectOrNull);
+  Held held;
+  held.ref_ = ObjectRef::steal(PyWeakref_NewRef(objectOrNull, nullptr));
+  if (!held.ref_) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError{};
+    PyErr_Clear();
+    return strong(objectOrNull);
+  }
+  held.weak_ = true;
+  return held;
+}
+
+}  // namespace cdynamo

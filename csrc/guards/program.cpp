@@ -1,0 +1,401 @@
+#include "guards/program.h"
+
+#include "base/error.h"
+#include "cpython/compat.h"
+#include "cpython/dict_access.h"
+#include "guards/constants.h"
+#include "source/evaluate.h"
+
+namespace cdynamo {
+
+namespace {
+
+// How many steps before its use a value's memory is asked for. The loops are short, so what they wait for is memory.
+constexpr uint32_t kAhead = 16;
+
+bool isFunctionWith(PyObject* value, const GuardFact& fact) {
+  if (!PyFunction_Check(value)) return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(value);
+  PyObject* kwdefaults = function->func_kwdefaults;
+  return function->func_code == fact.object.get() && function->func_defaults == fact.expected.get() && kwdefaults == fact.name.get() &&
+         (kwdefaults == nullptr || dictVersionInline(kwdefaults) == static_cast<uint64_t>(fact.number));
+}
+
+// The slot is unset, or the C attribute raises AttributeError. Python code is not run: anything else counts as there.
+bool lacksAttr(PyObject* value, PyObject* name) {
+  PyObject* descriptor = typeLookup(Py_TYPE(value), name);
+  if (descriptor == nullptr) return true;
+  SlotRead slot = readSlot(value, name);
+  if (slot.isSlot) return slot.value == nullptr;
+  if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type) && !Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) return false;
+  auto type = ObjectRef::share(Py_TYPE(value));
+  ObjectRef found = ObjectRef::steal(Py_TYPE(descriptor)->tp_descr_get(descriptor, value, type.get()));
+  if (found) return false;
+  bool lacks = PyErr_ExceptionMatches(PyExc_AttributeError);
+  PyErr_Clear();
+  return lacks;
+}
+
+bool sizesMatch(const Dims& expected, const Dims& actual) {
+  if (expected.size() != actual.size()) return false;
+  for (uint32_t i = 0; i < expected.size(); i++)
+    if (expected[i] >= 0 && expected[i] != actual[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+GuardProgram::~GuardProgram() = default;
+
+bool GuardProgram::check(const FrameInputs& inputs, PyObject** wantedOut) {
+  if (inputs.localCount < localsNeeded_) return false;
+  if (running_) [[unlikely]] {
+    // Python code that a run had to call (or another thread meanwhile) calls the same function: a state of its own.
+    State own = freshState();
+    std::vector<ObjectRef> temporaries;
+    bool held = run(own, inputs, temporaries);
+    for (ObjectRef& t : temporaries) temporaries_.push_back(std::move(t));
+    if (held)
+      for (size_t i = 0; i < wanted_.size(); i++) wantedOut[i] = own.registers[wanted_[i]];
+    return held;
+  }
+  releaseTemporaries();
+  running_ = true;
+  bool held = run(state_, inputs, temporaries_);
+  running_ = false;
+  if (!held) {
+    releaseTemporaries();
+    return false;
+  }
+  PyObject* const* registers = state_.registers.data();
+  for (size_t i = 0; i < wanted_.size(); i++) wantedOut[i] = registers[wanted_[i]];
+  return true;
+}
+
+void GuardProgram::dropTemporaries() {
+  if (running_) return;
+  std::vector<ObjectRef> dying;
+  dying.swap(temporaries_);
+}
+
+GuardProgram::State GuardProgram::freshState() const {
+  State state;
+  state.registers.resize(sources_.size(), nullptr);
+  for (size_t i = 0; i < sources_.size(); i++)
+    if (sources_[i].kind == SourceKind::Pinned) state.registers[i] = sources_[i].object;
+  state.dictVersions.resize(dictGroups_.size(), 0);
+  state.typeVersions.resize(typeGroups_.size(), 0);
+  return state;
+}
+
+void GuardProgram::holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries) {
+  temporaries.reserve(temporaries.size() + count);
+  for (uint32_t i = 0; i < count; i++) temporaries.push_back(ObjectRef::share(registers[i]));
+}
+
+// Making the dict of an object that keeps its values inline allocates, so that the collector may run finalizers.
+PyObject* GuardProgram::makeInstanceDict(PyObject* const* regs, const Step& step, std::vector<ObjectRef>& temporaries) {
+  holdRegisters(regs, step.aux, temporaries);
+  return readInstanceDict(regs[step.reg]);
+}
+
+bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries) {
+  PyObject** const regs = state.registers.data();
+  for (const Batch& batch : batches_) {
+    const Step* step = steps_.data() + batch.begin;
+    const Step* const end = steps_.data() + batch.end;
+    switch (batch.op) {
+      case Op::LoadLocal:
+        for (; step != end; step++)
+          if ((regs[step->aux] = inputs.locals[step->word.number]) == nullptr) return false;
+        break;
+      case Op::LoadFunction:
+        for (; step != end; step++)
+          if ((regs[step->aux] = inputs.function) == nullptr) return false;
+        break;
+      case Op::LoadClosureCell:
+        for (; step != end; step++)
+          if (!inputs.function || (regs[step->aux] = readClosureCell(inputs.function, static_cast<int32_t>(step->word.number))) == nullptr) return false;
+        break;
+      case Op::LoadCell:
+        for (; step != end; step++)
+          if ((regs[step->aux] = readCell(regs[step->reg])) == nullptr) return false;
+        break;
+      case Op::LoadDictSlot:
+        for (; step != end; step++) {
+          if (step + kAhead < end) __builtin_prefetch(reinterpret_cast<char*>(regs[step[kAhead].reg]) + step[kAhead].word.number);
+          PyObject* dict = dictAtSlot(regs[step->reg], step->word.number);
+          if (dict == nullptr) [[unlikely]] dict = makeInstanceDict(regs, *step, temporaries);
+          if (dict == nullptr) return false;
+          regs[step->aux] = dict;
+        }
+        break;
+      case Op::LoadInstanceDict:
+        for (; step != end; step++) {
+          PyObject* dict = peekInstanceDict(regs[step->reg]);
+          if (dict == nullptr) [[unlikely]] dict = makeInstanceDict(regs, *step, temporaries);
+          if (dict == nullptr) return false;
+          regs[step->aux] = dict;
+        }
+        break;
+      case Op::LoadSequenceItem:
+        for (; step != end; step++)
+          if ((regs[step->aux] = readSequenceItem(regs[step->reg], static_cast<int32_t>(step->word.number))) == nullptr) return false;
+        break;
+      case Op::LoadType:
+        for (; step != end; step++) regs[step->aux] = reinterpret_cast<PyObject*>(Py_TYPE(regs[step->reg]));
+        break;
+      case Op::LoadAttr:
+        for (; step != end; step++) {
+          PyObject* object = regs[step->reg];
+          SlotRead slot = readSlot(object, step->word.object);
+          if (!slot.isSlot) {
+            holdRegisters(regs, step->aux, temporaries);
+            temporaries.push_back(readAttr(object, step->word.object));
+            slot.value = temporaries.back().get();
+          }
+          if ((regs[step->aux] = slot.value) == nullptr) return false;
+        }
+        break;
+      case Op::LoadDequeItem:
+        for (; step != end; step++) {
+          temporaries.push_back(readDequeItem(regs[step->reg], static_cast<int32_t>(step->word.number)));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadWeakReferent:
+        for (; step != end; step++) {
+          temporaries.push_back(readWeakReferent(regs[step->reg]));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::TypeIs:
+        for (; step != end; step++) {
+          if (step + kAhead < end) __builtin_prefetch(regs[step[kAhead].reg]);
+          if (reinterpret_cast<PyObject*>(Py_TYPE(regs[step->reg])) != step->word.object) return false;
+        }
+        break;
+      case Op::IsObject:
+        for (; step != end; step++)
+          if (regs[step->reg] != step->word.object) return false;
+        break;
+      case Op::IsReferent:
+        for (; step != end; step++)
+          if (regs[step->reg] == Py_None || regs[step->reg] != PyWeakref_GET_OBJECT(step->word.object)) return false;
+        break;
+      case Op::EqualsConstant:
+        for (; step != end; step++)
+          if (regs[step->reg] != step->word.object && !equalsConstant(regs[step->reg], step->word.object)) return false;
+        break;
+      case Op::Length:
+        for (; step != end; step++)
+          if (rawLength(regs[step->reg]) != step->word.number) return false;
+        break;
+      case Op::DictLength:
+        for (; step != end; step++)
+          if (PyDict_GET_SIZE(regs[step->reg]) != step->word.number) return false;
+        break;
+      case Op::FunctionIs:
+        for (; step != end; step++)
+          if (!isFunctionWith(regs[step->reg], facts_[step->aux])) return false;
+        break;
+      case Op::SameObject:
+        for (; step != end; step++)
+          if (regs[step->reg] != regs[step->word.number]) return false;
+        break;
+      case Op::DistinctObjects:
+        for (; step != end; step++)
+          if (regs[step->reg] == regs[step->word.number]) return false;
+        break;
+      case Op::IsDict:
+        for (; step != end; step++)
+          if (!PyDict_Check(regs[step->reg])) return false;
+        break;
+      case Op::OtherFact:
+        for (; step != end; step++)
+          if (!holds(facts_[step->aux], regs, temporaries, static_cast<uint32_t>(step->word.number))) return false;
+        break;
+      case Op::DictVersions: {
+        const uint32_t* const dicts = dictRegisters_.data();
+        const uint64_t* const versions = state.dictVersions.data();
+        for (uint32_t i = batch.begin; i != batch.end; i++) {
+          if (i + kAhead < batch.end) __builtin_prefetch(regs[dicts[i + kAhead]]);
+          if (dictVersionInline(regs[dicts[i]]) != versions[i]) [[unlikely]]
+            if (!refreshDict(state, i, temporaries)) return false;
+        }
+        break;
+      }
+      case Op::EmptyDicts: {
+        const uint32_t* const dicts = emptyDicts_.data();
+        for (uint32_t i = batch.begin; i != batch.end; i++) {
+          if (i + kAhead < batch.end) __builtin_prefetch(regs[dicts[i + kAhead]]);
+          if (PyDict_GET_SIZE(regs[dicts[i]]) != 0) return false;
+        }
+        break;
+      }
+      case Op::Tensors:
+        if (!runTensors(state, batch)) return false;
+        break;
+      case Op::TypeVersions:
+        for (uint32_t i = batch.begin; i != batch.end; i++) {
+          unsigned version = typeVersionInline(typeGroups_[i].type);
+          if (version == 0 || version != state.typeVersions[i]) [[unlikely]]
+            if (!refreshType(state, i)) return false;
+        }
+        break;
+      case Op::GlobalStateIs:
+        if (!globalStateMatches(globals_)) return false;
+        break;
+    }
+  }
+  return true;
+}
+
+bool GuardProgram::refreshDict(State& state, uint32_t index, std::vector<ObjectRef>& temporaries) {
+  const DictGroup& group = dictGroups_[index];
+  PyObject** regs = state.registers.data();
+  PyObject* dict = regs[group.reg];
+  uint64_t version = dictVersionInline(dict);
+  state.dictVersions[index] = 0;
+  bool held = false;
+  uint32_t valid = group.firstRegister;
+  for (const DictChild& child : group.children) {
+    if (!held && lookupMayRunPython(dict, child.key)) {
+      holdRegisters(regs, valid, temporaries);
+      held = true;
+    }
+    PyObject* value = readDictItem(dict, child.key);
+    if (value == nullptr) return false;
+    if (held) temporaries.push_back(ObjectRef::share(value));
+    regs[child.reg] = value;
+  }
+  for (uint32_t reg : group.mustBeDicts)
+    if (!PyDict_Check(regs[reg])) return false;
+  valid += static_cast<uint32_t>(group.children.size());
+  for (uint32_t fact : group.facts)
+    if (!holds(facts_[fact], regs, temporaries, valid)) return false;
+  state.dictVersions[index] = version;
+  return true;
+}
+
+bool GuardProgram::refreshType(State& state, uint32_t index) {
+  const TypeGroup& group = typeGroups_[index];
+  state.typeVersions[index] = 0;
+  unsigned version = typeVersion(group.type);
+  for (uint32_t number : group.facts) {
+    const GuardFact& fact = facts_[number];
+    PyObject* found = typeLookup(group.type, fact.name.get());
+    if (found != fact.expected.get() || (found == nullptr && !fact.expected.empty())) return false;
+  }
+  state.typeVersions[index] = version;
+  return true;
+}
+
+bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vector<ObjectRef>& temporaries, uint32_t validBelow) {
+  PyObject* value = fact.reg >= 0 ? regs[fact.reg] : nullptr;
+  switch (fact.kind) {
+    case FactKind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == fact.object.get();
+    case FactKind::IdentityIs: return value == fact.object.get();
+    case FactKind::IdentityIsNot: return value != fact.object.get();
+    case FactKind::EqualsConstant: return equalsConstant(value, fact.object.get());
+    case FactKind::Length: return rawLength(value) == fact.number;
+    case FactKind::DictLacks:
+      if (!PyDict_Check(value)) return false;
+      if (lookupMayRunPython(value, fact.object.get())) holdRegisters(regs, validBelow, temporaries);
+      if (int found = PyDict_Contains(value, fact.object.get()); found != 0) {
+        if (found < 0) PyErr_Clear();
+        return false;
+      }
+      return true;
+    case FactKind::DictKeys:
+      if (PyODict_Check(value)) holdRegisters(regs, validBelow, temporaries);  // its iterator is allocated
+      return dictKeysAre(value, fact.object.get());
+    case FactKind::SetEquals:
+      if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
+      return setItemsAre(value, fact.expected.get());
+    case FactKind::TypeLookup: return false;  // in a type group
+    case FactKind::FunctionIs: return isFunctionWith(value, fact);
+    case FactKind::Tensor: return checkTensor(value, tensors_[guardOfMeta_[static_cast<size_t>(fact.number)]]);
+    case FactKind::SameObject: return value == regs[fact.other];
+    case FactKind::DistinctObjects: return value != regs[fact.other];
+    case FactKind::LacksAttr:
+      if (!readSlot(value, fact.object.get()).isSlot) holdRegisters(regs, validBelow, temporaries);  // an exception is made
+      return lacksAttr(value, fact.object.get());
+    case FactKind::AbcToken: return abcTokenIs(fact.number);
+    case FactKind::DynamicBranch: return constantTruth(value) == fact.number;
+  }
+  return false;
+}
+
+bool GuardProgram::runTensors(State& state, const Batch& batch) {
+  PyObject* const* regs = state.registers.data();
+  uint32_t i = batch.begin;
+  while ((i += checkTensors(regs, tensors_.data(), tensorChecks_.data() + i, batch.end - i)) != batch.end) {
+    TensorGuard& guard = tensors_[tensorChecks_[i].guard];
+    if (guard.keySet != 0 || !learnTensor(guard, facts_[tensorFacts_[i]], regs[tensorChecks_[i].value])) return false;
+  }
+  return true;
+}
+
+// A fact about a tensor is plain metadata; the dispatch keys of a tensor that has this metadata are taken over when
+// the first one passes.
+bool GuardProgram::learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(value)) != fact.object.get()) return false;
+  const TensorMeta& expected = tensorMetas_[static_cast<size_t>(fact.number)];
+  TensorMeta actual;
+  if (!readTensorMeta(value, actual)) return false;
+  if (actual.dtype != expected.dtype || !(actual.device == expected.device) || actual.layout != expected.layout ||
+      actual.requiresGrad != expected.requiresGrad || actual.isInference != expected.isInference || actual.isConj != expected.isConj ||
+      actual.isNeg != expected.isNeg || !sizesMatch(expected.sizes, actual.sizes) || !sizesMatch(expected.strides, actual.strides))
+    return false;
+  TensorGuard learned;
+  if (!makeTensorGuard(value, learned)) return false;
+  learned.type = reinterpret_cast<PyTypeObject*>(fact.object.get());
+  learned.sizes = expected.sizes;
+  learned.strides = expected.strides;
+  guard = learned;
+  return true;
+}
+
+bool GuardProgram::abcTokenIs(int64_t token) const {
+  ObjectRef now = ObjectRef::steal(PyObject_CallNoArgs(abcTokenFunction_.get()));
+  long long number = now ? PyLong_AsLongLong(now.get()) : -1;
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    return false;
+  }
+  return number == token;
+}
+
+bool GuardProgram::canEverHold() const {
+  for (const GuardFact& fact : facts_) {
+    bool identity = fact.kind == FactKind::IdentityIs && fact.object.isWeak() && fact.object.get() == nullptr;
+    bool lookup = fact.kind == FactKind::TypeLookup && fact.expected.isWeak() && fact.expected.get() == nullptr;
+    if (identity || lookup) return false;
+  }
+  return true;
+}
+
+bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
+  for (const GuardFact& fact : facts_) {
+    if (fact.kind != FactKind::IdentityIs || !fact.object.isWeak()) continue;
+    const Source& source = sources_[static_cast<size_t>(fact.reg)];
+    if (source.kind != SourceKind::Local || source.index >= inputs.localCount) continue;
+    if (inputs.locals[source.index] != fact.object.get()) return false;
+  }
+  return true;
+}
+
+int GuardProgram::traverse(visitproc visit, void* arg) const {
+  for (const ObjectRef& key : keys_) Py_VISIT(key.get());
+  for (const ObjectRef& temporary : temporaries_) Py_VISIT(temporary.get());
+  for (const GuardFact& fact : facts_) {
+    Py_VISIT(fact.object.raw());
+    Py_VISIT(fact.name.raw());
+    Py_VISIT(fact.expected.raw());
+  }
+  Py_VISIT(abcTokenFunction_.get());
+  return 0;
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,168 @@
+// The guards of one capture as a program: a few flat arrays that are run over a register file.
+//
+// Each source has a register. Values that a live load produces (arguments, cells, list items, instance dicts) are read
+// again in every call. Items of dicts are read again only where the dict's version moved: while it did not, the dict
+// holds the same objects, so their registers and every fact about their identity still stand. What a type's MRO gives is
+// watched by the type's version in the same way. All steps of one kind at one depth of the source tree form a batch, so
+// that the inner loops are tight and a register is never read before this very call has proved that its owner holds it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "guards/facts.h"
+#include "guards/held.h"
+#include "torch/bridge.h"
+#include "torch/tensor_row.h"
+
+namespace cdynamo {
+
+// What a call brings. Everything is borrowed. A null local is an unbound one.
+struct FrameInputs {
+  PyObject* const* locals;
+  Py_ssize_t localCount;
+  PyObject* function;
+};
+
+// A fact with registers instead of sources, and without strong references to user data.
+struct GuardFact {
+  FactKind kind;
+  int32_t reg = -1;
+  int32_t other = -1;
+  Held object;
+  Held name;
+  Held expected;
+  int64_t number = 0;  // as in Fact; FunctionIs: the version of the __kwdefaults__ dict
+  int32_t place = -1;
+};
+
+class GuardProgram {
+ public:
+  // wanted: the sources whose values check() hands out, in that order. Nothing of the lists is kept but the objects
+  // they name. Throws PythonError or EngineError.
+  static std::unique_ptr<GuardProgram> build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
+                                             const GlobalState& globals);
+  ~GuardProgram();
+  GuardProgram(const GuardProgram&) = delete;
+  GuardProgram& operator=(const GuardProgram&) = delete;
+
+  // True where every fact holds; then wantedOut has the wanted values, borrowed: they are alive until the frame's
+  // inputs change, any Python code runs, or releaseTemporaries() is called. Never raises: an error counts as a miss.
+  // May be entered again from code that it runs, and from other threads (with the GIL).
+  bool check(const FrameInputs& inputs, PyObject** wantedOut);
+
+  // Drops references to values that no container holds (results of C attributes and the like). Cheap if there are none.
+  void releaseTemporaries() {
+    if (!temporaries_.empty()) dropTemporaries();
+  }
+
+  // The first fact that does not hold, in words, such as "L['n'] == 3" or "tensor 'L['x']' size mismatch at index 0.
+  // expected 3, actual 4"; empty where all hold. Uses none of the cached state.
+  std::string explainMiss(const FrameInputs& inputs) const;
+
+  // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
+  std::vector<std::string> describe() const;
+
+  // False once an object that a fact compares with by identity has died: the program can never hold again.
+  bool canEverHold() const;
+  // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
+  // they are for (many layers with one forward) are not recompiles of each other.
+  bool isForSameObjects(const FrameInputs& inputs) const;
+
+  // Number of facts, the global state not counted.
+  size_t size() const { return facts_.size(); }
+  size_t wantedCount() const { return wanted_.size(); }
+
+  // For the owner's tp_traverse: visits every object that the program holds strongly.
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  friend class ProgramBuilder;
+  friend class Explainer;
+
+  enum class Op : uint8_t {
+    // Registers that are loaded in each call. Step: aux is the register, reg its base.
+    LoadLocal, LoadFunction, LoadClosureCell, LoadCell, LoadDictSlot, LoadInstanceDict, LoadSequenceItem, LoadAttr, LoadType,
+    LoadDequeItem, LoadWeakReferent,
+    // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
+    TypeIs, IsObject, IsReferent, EqualsConstant, Length, DictLength, FunctionIs, SameObject, DistinctObjects, IsDict,
+    OtherFact,
+    // Begin and end are numbers in dictRegisters_, emptyDicts_, tensorChecks_ and typeGroups_.
+    DictVersions, EmptyDicts, Tensors, TypeVersions, GlobalStateIs,
+  };
+  struct Step {
+    uint32_t reg;
+    uint32_t aux;
+    union {
+      PyObject* object;
+      int64_t number;
+    } word;
+  };
+  struct Batch {
+    Op op;
+    uint32_t begin;
+    uint32_t end;
+  };
+  struct DictChild {
+    uint32_t reg;
+    PyObject* key;  // held by keys_
+  };
+  // The facts that stand while one dict's version does.
+  struct DictGroup {
+    uint32_t reg;
+    uint32_t firstRegister;  // of its children: every register below it is valid when the group is run
+    std::vector<DictChild> children;
+    std::vector<uint32_t> facts;       // about the dict, and about the identity of its items
+    std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
+  };
+  struct TypeGroup {
+    PyTypeObject* type;  // held by a fact
+    std::vector<uint32_t> facts;
+  };
+  // What one run of the program remembers for the next one.
+  struct State {
+    std::vector<PyObject*> registers;
+    std::vector<uint64_t> dictVersions;  // per group: children and facts are right for this version; 0: for none
+    std::vector<unsigned> typeVersions;
+  };
+
+  GuardProgram() = default;
+  State freshState() const;
+  bool run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries);
+  bool refreshDict(State& state, uint32_t group, std::vector<ObjectRef>& temporaries);
+  bool refreshType(State& state, uint32_t group);
+  bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
+  bool runTensors(State& state, const Batch& batch);
+  bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
+  bool abcTokenIs(int64_t token) const;
+  void dropTemporaries();
+  static PyObject* makeInstanceDict(PyObject* const* registers, const Step& step, std::vector<ObjectRef>& temporaries);
+  // Before anything that may run Python code: keeps alive what the registers below `count` point to.
+  static void holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries);
+
+  std::vector<Batch> batches_;
+  std::vector<Step> steps_;
+  std::vector<uint32_t> dictRegisters_;  // per dict group, for the fast loop
+  std::vector<DictGroup> dictGroups_;
+  std::vector<TypeGroup> typeGroups_;
+  std::vector<uint32_t> emptyDicts_;  // registers of dicts that must be empty
+  std::vector<TensorCheck> tensorChecks_;
+  std::vector<uint32_t> tensorFacts_;  // per check
+  std::vector<TensorGuard> tensors_;   // tensors with equal metadata share one; keySet 0: none seen yet, see learnTensor
+  std::vector<uint32_t> guardOfMeta_;  // by GuardFact::number
+  std::vector<TensorMeta> tensorMetas_;
+  std::vector<uint32_t> wanted_;
+  std::vector<GuardFact> facts_;
+  std::vector<Source> sources_;  // by register; bases point into this vector
+  std::vector<ObjectRef> keys_;  // keeps what sources_ name
+  std::vector<std::string> localNames_;
+  PyObject* rootGlobals_ = nullptr;  // only compared
+  ObjectRef abcTokenFunction_;
+  GlobalState globals_;
+  Py_ssize_t localsNeeded_ = 0;
+  State state_;
+  std::vector<ObjectRef> temporaries_;
+  bool running_ = false;
+};
+
+}  // namespace cdynamo

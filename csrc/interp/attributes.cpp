@@ -1,0 +1,509 @@
+// Attribute access by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "interp/protocol.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+namespace {
+
+PyObject* interned(const char* text) {
+  static std::unordered_map<std::string, PyObject*> table;
+  PyObject*& name = table[text];
+  if (!name) name = PyUnicode_InternFromString(text);
+  return name;
+}
+
+std::string textOf(PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) PyErr_Clear();
+  return text ? text : "?";
+}
+
+bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr; }
+
+}  // namespace
+
+PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
+  PyObject* found = typeLookup(type, name);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) t.facts.typeLookup(type, name, found);
+  return found;
+}
+
+Value* pinnedValue(Trace& t, PyObject* object) { return t.wrap(object, t.sources.pinned(object)); }
+
+Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
+  PyTypeObject* kind = Py_TYPE(d);
+  if (kind == &PyFunction_Type) {
+    Value* fn = pinnedValue(t, d);
+    return instance ? static_cast<Value*>(t.make<BoundMethodValue>(fn, instance)) : fn;
+  }
+  if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type) {
+    ObjectRef inner = checked(PyObject_GetAttrString(d, "__func__"));
+    Value* fn = pinnedValue(t, inner.get());
+    if (kind == &PyStaticMethod_Type) return fn;
+    Value* self = instance && instance->kind == Kind::Real && PyType_Check(realObject(instance)) && owner == Py_TYPE(realObject(instance))
+                      ? instance
+                      : pinnedValue(t, reinterpret_cast<PyObject*>(owner));
+    return t.make<BoundMethodValue>(fn, self);
+  }
+  if (kind == &PyProperty_Type) {
+    if (!instance) return pinnedValue(t, d);
+    ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
+    if (getter.get() == Py_None) raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + owner->tp_name + "' object has no getter");
+    return call1(t, pinnedValue(t, getter.get()), instance);
+  }
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type) {
+    if (kind == &PyClassMethodDescr_Type) return t.make<BoundMethodValue>(t.realShared(d), pinnedValue(t, reinterpret_cast<PyObject*>(owner)));
+    if (!instance) return t.realShared(d);
+    return t.make<BoundMethodValue>(t.realShared(d), instance);
+  }
+  if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) {
+    if (!instance) return t.realShared(d);
+    if (instance->kind == Kind::Instance) {
+      auto* i = as<InstanceValue>(instance);
+      std::string attribute = textOf(name);
+      if (attribute == "__dict__") return t.dictOf(i);
+      if (attribute == "__class__") return typeValue(t, instance);
+      for (auto& [slot, v] : i->slots)
+        if (slot.get() == name) return v;
+      if (!i->real) {
+        if (i->exceptionArgs) {
+          if (attribute == "args") return i->exceptionArgs;
+          if (attribute == "__traceback__" || attribute == "__cause__" || attribute == "__context__") return t.none();
+          if (attribute == "__suppress_context__") return t.boolean(false);
+          if (attribute == "value") {
+            auto* args = asTuple(i->exceptionArgs);
+            return args && !args->items.empty() ? args->items[0] : t.none();
+          }
+        }
+        return nullptr;
+      }
+      ObjectRef held = ObjectRef::steal(PyObject_GetAttr(i->real.get(), name));
+      if (!held) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) raiseCurrent(t);
+        PyErr_Clear();
+        if (i->source) t.facts.lacksAttr(i->source, name);
+        return nullptr;
+      }
+      if (!i->source) return t.real(std::move(held));
+      return t.wrap(held.get(), t.sources.attr(i->source, name));
+    }
+    if (isReal(instance)) {
+      ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
+      if (!held) raiseCurrent(t);
+      if (!instance->source) return t.real(std::move(held));
+      if (instance->source->kind == SourceKind::Pinned) return t.wrap(held.get(), t.sources.attr(instance->source, name));
+      return t.wrap(held.get(), t.sources.attr(instance->source, name));
+    }
+    return nullptr;
+  }
+  if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
+  // A descriptor written in Python: its __get__ is a function on its type.
+  PyObject* getter = lookUp(t, kind, interned("__get__"));
+  if (getter && PyFunction_Check(getter)) {
+    Value* self = pinnedValue(t, d);
+    return call(t, pinnedValue(t, getter), {{self, instance ? instance : t.none(), pinnedValue(t, reinterpret_cast<PyObject*>(owner))}, {}});
+  }
+  if (getter) unsupported(BreakReason::UnsupportedAttribute, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
+  return pinnedValue(t, d);
+}
+
+// ---- reading ---------------------------------------------------------------------------------------------------------
+
+Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
+  PyTypeObject* meta = Py_TYPE(type);
+  PyObject* onMeta = lookUp(t, meta, name);
+  Value* self = pinnedValue(t, reinterpret_cast<PyObject*>(type));
+  if (onMeta && isDataDescriptor(onMeta) && Py_TYPE(onMeta)->tp_descr_get) {
+    std::string attribute = textOf(name);
+    if (Py_TYPE(onMeta) == &PyGetSetDescr_Type || Py_TYPE(onMeta) == &PyMemberDescr_Type) {
+      ObjectRef held = ObjectRef::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
+      if (!held) raiseCurrent(t);
+      // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
+      if (attribute == "__dict__") return t.real(std::move(held));
+      return t.wrap(held.get(), t.sources.attr(t.sources.pinned(reinterpret_cast<PyObject*>(type)), name));
+    }
+    return bindDescriptor(t, onMeta, self, meta, name);
+  }
+  PyObject* found = lookUp(t, type, name);
+  if (found) {
+    if (Py_TYPE(found)->tp_descr_get) return bindDescriptor(t, found, nullptr, type, name);
+    return pinnedValue(t, found);
+  }
+  if (onMeta) return bindDescriptor(t, onMeta, self, meta, name);
+  return nullptr;
+}
+
+namespace {
+
+Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
+  switch (object->kind) {
+    case Kind::Instance: {
+      auto* i = as<InstanceValue>(object);
+      if (i->type->tp_dictoffset == 0) return nullptr;
+      DictValue* d = t.dictOf(i);
+      return d ? t.dictGetName(d, name) : nullptr;
+    }
+    case Kind::Function: {
+      auto* fn = as<FunctionValue>(object);
+      return fn->dict ? t.dictGetName(fn->dict, name) : nullptr;
+    }
+    case Kind::Real: {
+      PyObject* real = instanceDict(realObject(object));
+      if (!real) return nullptr;
+      if (!object->source) {
+        PyObject* held = PyDict_GetItemWithError(real, name);
+        return held ? t.realShared(held) : nullptr;
+      }
+      Value* d = t.wrap(real, t.sources.instanceDict(object->source));
+      return t.dictGetName(as<DictValue>(d), name);
+    }
+    case Kind::Tensor: {
+      auto* tensor = as<TensorValue>(object);
+      for (auto& [key, v] : tensor->attrs)
+        if (key.get() == name) return v;
+      if (!tensor->real || !tensor->source) return nullptr;
+      PyObject* real = instanceDict(tensor->real);
+      if (!real) return nullptr;
+      Value* d = t.wrap(real, t.sources.instanceDict(tensor->source));
+      return t.dictGetName(as<DictValue>(d), name);
+    }
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+Value* genericGetAttr(Trace& t, Value* object, PyTypeObject* type, PyObject* name) {
+  PyObject* d = lookUp(t, type, name);
+  if (d && isDataDescriptor(d) && Py_TYPE(d)->tp_descr_get) {
+    if (Value* v = bindDescriptor(t, d, object, type, name)) return v;
+    if (Py_TYPE(d) == &PyGetSetDescr_Type || Py_TYPE(d) == &PyMemberDescr_Type) return nullptr;
+  }
+  if (Value* v = instanceDictGet(t, object, name)) return v;
+  if (!d) return nullptr;
+  if (Py_TYPE(d)->tp_descr_get) return bindDescriptor(t, d, object, type, name);
+  return pinnedValue(t, d);
+}
+
+namespace {
+
+Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
+  PyObject* object = realObject(module);
+  PyObject* dict = PyModule_GetDict(object);
+  const Source* source = module->source ? module->source : t.sources.pinned(object);
+  if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
+  // The module's dictionary is the module's for its whole life.
+  Value* d = t.wrap(dict, t.sources.pinned(dict));
+  if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
+  PyObject* generic = typeLookup(Py_TYPE(object), name);
+  if (generic) {
+    ObjectRef held = native(t, PyObject_GetAttr(object, name));
+    return t.real(std::move(held));
+  }
+  Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
+  if (hook) return call1(t, hook, t.realShared(name));
+  return nullptr;
+}
+
+Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
+  if (textOf(name) == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type));
+  PyObject* mro = super->startType->tp_mro;
+  Py_ssize_t n = PyTuple_GET_SIZE(mro), i = 0;
+  while (i < n && PyTuple_GET_ITEM(mro, i) != reinterpret_cast<PyObject*>(super->thisClass)) i++;
+  for (i++; i < n; i++) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
+    PyObject* found = PyDict_GetItemWithError(base->tp_dict, name);
+    if (!found) continue;
+    // The MRO and this base's own entry are what the answer rests on.
+    lookUp(t, super->startType, interned("__mro_entries__"));
+    lookUp(t, base, name);
+    bool onClass = isReal(super->self) && PyType_Check(realObject(super->self)) &&
+                   realObject(super->self) == reinterpret_cast<PyObject*>(super->startType);
+    if (!Py_TYPE(found)->tp_descr_get) return pinnedValue(t, found);
+    if (onClass) {
+      if (Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type || Py_TYPE(found) == &PyClassMethodDescr_Type)
+        return bindDescriptor(t, found, nullptr, super->startType, name);
+      return bindDescriptor(t, found, nullptr, super->startType, name);
+    }
+    return bindDescriptor(t, found, super->self, super->startType, name);
+  }
+  return nullptr;
+}
+
+Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
+  std::string attribute = textOf(name);
+  auto* code = reinterpret_cast<PyCodeObject*>(fn->code);
+  if (fn->dict)
+    if (Value* v = t.dictGetName(fn->dict, name)) return v;
+  if (attribute == "__name__") return t.realShared(code->co_name);
+  if (attribute == "__qualname__") return t.realShared(code->co_qualname);
+  if (attribute == "__code__") return t.realShared(fn->code);
+  if (attribute == "__defaults__") return fn->defaults ? fn->defaults : t.none();
+  if (attribute == "__kwdefaults__") return fn->kwdefaults ? fn->kwdefaults : t.none();
+  if (attribute == "__closure__") return fn->closure ? fn->closure : t.none();
+  if (attribute == "__annotations__") return fn->annotations && fn->annotations->kind == Kind::Dict ? fn->annotations : static_cast<Value*>(t.dict());
+  if (attribute == "__module__") {
+    PyObject* module = PyDict_GetItemString(fn->globals, "__name__");
+    return module ? t.realShared(module) : t.none();
+  }
+  if (attribute == "__doc__") {
+    PyObject* doc = PyTuple_GET_SIZE(code->co_consts) ? PyTuple_GET_ITEM(code->co_consts, 0) : Py_None;
+    return t.realShared(PyUnicode_Check(doc) ? doc : Py_None);
+  }
+  if (attribute == "__dict__") {
+    if (!fn->dict) t.journal.set(fn->dict, t.dict());
+    return fn->dict;
+  }
+  if (attribute == "__globals__") return t.wrap(fn->globals, t.sources.pinned(fn->globals));
+  if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyFunction_Type));
+  if (attribute == "__get__") return t.make<BoundMethodValue>(t.realShared(typeLookup(&PyFunction_Type, name)), fn);
+  if (attribute == "__call__") return fn;
+  return nullptr;
+}
+
+[[noreturn]] void attributeError(Trace& t, Value* object, PyObject* name) {
+  std::string text;
+  if (isReal(object) && PyType_Check(realObject(object)))
+    text = std::string("type object '") + reinterpret_cast<PyTypeObject*>(realObject(object))->tp_name + "' has no attribute '" + textOf(name) + "'";
+  else if (isReal(object) && PyModule_Check(realObject(object))) {
+    ObjectRef module = ObjectRef::steal(PyModule_GetNameObject(realObject(object)));
+    PyErr_Clear();
+    text = "module '" + (module ? textOf(module.get()) : "?") + "' has no attribute '" + textOf(name) + "'";
+  } else
+    text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
+  raise(t, PyExc_AttributeError, text);
+}
+
+// The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
+Value* attributeOf(Trace& t, Value* object, PyObject* name) {
+  switch (object->kind) {
+    case Kind::Tensor: {
+      auto* tensor = as<TensorValue>(object);
+      if (Value* v = tensorAttr(t, tensor, name)) return v;
+      return genericGetAttr(t, object, t.typeOf(object), name);
+    }
+    case Kind::Super: {
+      auto* s = as<SuperValue>(object);
+      return superAttr(t, s, name);
+    }
+    case Kind::Function: return functionAttr(t, as<FunctionValue>(object), name);
+    case Kind::BoundMethod: {
+      auto* m = as<BoundMethodValue>(object);
+      std::string attribute = textOf(name);
+      if (attribute == "__self__") return m->self;
+      if (attribute == "__func__") return m->function;
+      if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyMethod_Type));
+      return getAttrOrNull(t, m->function, name);
+    }
+    case Kind::Slice: {
+      auto* s = as<SliceValue>(object);
+      std::string attribute = textOf(name);
+      if (attribute == "start") return s->start;
+      if (attribute == "stop") return s->stop;
+      if (attribute == "step") return s->step;
+      return genericGetAttr(t, object, &PySlice_Type, name);
+    }
+    case Kind::Cell: {
+      if (textOf(name) == "cell_contents") {
+        Value* v = t.cellContents(as<CellValue>(object));
+        if (!v) raise(t, PyExc_ValueError, "Cell is empty");
+        return v;
+      }
+      return nullptr;
+    }
+    case Kind::Property: {
+      std::string attribute = textOf(name);
+      if (attribute == "fget" || attribute == "__func__") return as<PropertyValue>(object)->get;
+      return nullptr;
+    }
+    case Kind::Real: {
+      PyObject* real = realObject(object);
+      if (PyType_Check(real)) {
+        auto* type = reinterpret_cast<PyTypeObject*>(t.identity(object));
+        return getTypeAttr(t, type, name);
+      }
+      if (PyModule_CheckExact(real)) return moduleAttr(t, object, name);
+      if (PyMethod_Check(real)) {
+        std::string attribute = textOf(name);
+        if (attribute != "__self__" && attribute != "__func__" && !typeLookup(&PyMethod_Type, name)) {
+          static PyObject* func = PyUnicode_InternFromString("__func__");
+          return getAttrOrNull(t, bindDescriptor(t, typeLookup(&PyMethod_Type, func), object, &PyMethod_Type, func), name);
+        }
+      }
+      PyTypeObject* type = t.typeOf(object);
+      if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr) return genericGetAttr(t, object, type, name);
+      if (PyModule_Check(real)) return moduleAttr(t, object, name);
+      // C types with their own attribute code: an answer that is C data can still be read.
+      if (!object->source || isOpaqueReadable(real)) {
+        ObjectRef held = ObjectRef::steal(PyObject_GetAttr(real, name));
+        if (!held) {
+          if (!PyErr_ExceptionMatches(PyExc_AttributeError)) raiseCurrent(t);
+          PyErr_Clear();
+          return nullptr;
+        }
+        if (!object->source) return t.real(std::move(held));
+        t.identity(object);
+        return t.real(std::move(held));
+      }
+      unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a " + type->tp_name + " object");
+    }
+    default: return genericGetAttr(t, object, t.typeOf(object), name);
+  }
+}
+
+}  // namespace
+
+Value* getAttrOrNull(Trace& t, Value* object, PyObject* name) {
+  if (object->kind != Kind::Instance) {
+    return attributeOf(t, object, name);
+  }
+  PyTypeObject* type = t.typeOf(object);
+  static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
+  static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");
+  static PyObject* objectGetattribute = typeLookup(&PyBaseObject_Type, getattributeName);
+  Value* found = nullptr;
+  PyObject* custom = lookUp(t, type, getattributeName);
+  if (custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type)) {
+    found = genericGetAttr(t, object, type, name);
+  } else {
+    try {
+      return call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
+    } catch (Raised& raised) {
+      if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) throw;
+    }
+  }
+  if (found) return found;
+  PyObject* hook = lookUp(t, type, getattrName);
+  if (!hook) return nullptr;
+  if (bool known = false; Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
+    return v;
+  else if (known)
+    return nullptr;
+  try {
+    return call1(t, bindDescriptor(t, hook, object, type, getattrName), t.realShared(name));
+  } catch (Raised& raised) {
+    if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) throw;
+    return nullptr;
+  }
+}
+
+Value* getAttr(Trace& t, Value* object, PyObject* name) {
+  Value* v = getAttrOrNull(t, object, name);
+  if (!v) attributeError(t, object, name);
+  return v;
+}
+
+Value* getAttr(Trace& t, Value* object, const char* name) { return getAttr(t, object, interned(name)); }
+
+Value* specialMethod(Trace& t, Value* object, const char* name) {
+  PyObject* attribute = interned(name);
+  PyTypeObject* type = t.typeOf(object);
+  PyObject* d = lookUp(t, type, attribute);
+  if (!d) return nullptr;
+  if (!Py_TYPE(d)->tp_descr_get) return pinnedValue(t, d);
+  return bindDescriptor(t, d, object, type, attribute);
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------------------
+
+void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  if (object->kind != Kind::Instance) {
+    if (object->kind == Kind::Function) {
+      auto* fn = as<FunctionValue>(object);
+      if (!fn->dict) t.journal.set(fn->dict, t.dict());
+      if (value)
+        t.dictSet(fn->dict, t.keyOf(t.realShared(name)), value);
+      else
+        t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
+      return;
+    }
+    unsupported(BreakReason::UnsupportedMutation, "setting attribute '" + textOf(name) + "' on " + describe(object));
+  }
+  auto* i = as<InstanceValue>(object);
+  PyTypeObject* type = t.typeOf(object);
+  PyObject* d = lookUp(t, type, name);
+  if (d && isDataDescriptor(d)) {
+    if (Py_TYPE(d) == &PyProperty_Type) {
+      ObjectRef setter = checked(PyObject_GetAttrString(d, value ? "fset" : "fdel"));
+      if (setter.get() == Py_None)
+        raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + type->tp_name + "' object has no " + (value ? "setter" : "deleter"));
+      CallArgs args{{object}, {}};
+      if (value) args.args.push_back(value);
+      call(t, pinnedValue(t, setter.get()), std::move(args));
+      return;
+    }
+    if (Py_TYPE(d) == &PyMemberDescr_Type || (Py_TYPE(d) == &PyGetSetDescr_Type && PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS))) {
+      t.touch(i);
+      t.journal.onRollback([i, old = i->slots] { i->slots = old; });
+      for (auto& [slot, v] : i->slots)
+        if (slot.get() == name) {
+          v = value;
+          return;
+        }
+      i->slots.emplace_back(ObjectRef::share(name), value);
+      return;
+    }
+    PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
+    if (setter && PyFunction_Check(setter)) {
+      CallArgs args{{pinnedValue(t, d), object}, {}};
+      if (value) args.args.push_back(value);
+      call(t, pinnedValue(t, setter), std::move(args));
+      return;
+    }
+    unsupported(BreakReason::UnsupportedMutation, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
+  }
+  DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
+  if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
+  if (value) {
+    t.dictSet(dict, t.keyOf(t.realShared(name)), value);
+  } else if (!t.dictDelete(dict, t.keyOf(t.realShared(name)))) {
+    raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
+  }
+}
+
+namespace {
+
+// Python-level __setattr__ / __delattr__ on the type, or null where it is object's.
+Value* customSetter(Trace& t, Value* object, const char* which) {
+  PyTypeObject* type = t.typeOf(object);
+  PyObject* d = lookUp(t, type, interned(which));
+  if (!d || Py_TYPE(d) == &PyWrapperDescr_Type) return nullptr;
+  return bindDescriptor(t, d, object, type, interned(which));
+}
+
+}  // namespace
+
+void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  if (object->kind == Kind::Tensor) return setTensorAttr(t, as<TensorValue>(object), name, value);
+  if (isReal(object) && PyModule_Check(realObject(object))) {
+    PyObject* dict = PyModule_GetDict(realObject(object));
+    t.identity(object);
+    Value* d = t.wrap(dict, t.sources.pinned(dict));
+    return t.dictSet(as<DictValue>(d), t.keyOf(t.realShared(name)), value);
+  }
+  if (object->kind == Kind::Instance) {
+    if (Value* setter = customSetter(t, object, "__setattr__")) {
+      call(t, setter, {{t.realShared(name), value}, {}});
+      return;
+    }
+  }
+  genericSetAttr(t, object, name, value);
+}
+
+void delAttr(Trace& t, Value* object, PyObject* name) {
+  if (object->kind == Kind::Instance) {
+    if (Value* setter = customSetter(t, object, "__delattr__")) {
+      call(t, setter, {{t.realShared(name)}, {}});
+      return;
+    }
+  }
+  genericSetAttr(t, object, name, nullptr);
+}
+
+}  // namespace cdynamo

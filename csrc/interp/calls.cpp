@@ -1,0 +1,435 @@
+// Calls: dispatch on what is called, argument binding, inlining of Python functions, instantiation.
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/frame.h"
+#include "interp/intrinsics.h"
+#include "interp/protocol.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+Value* CallArgs::takeKeyword(const char* name) {
+  for (size_t i = 0; i < kwargs.size(); i++)
+    if (PyUnicode_CompareWithASCIIString(kwargs[i].first, name) == 0) {
+      Value* v = kwargs[i].second;
+      kwargs.erase(kwargs.begin() + static_cast<ptrdiff_t>(i));
+      return v;
+    }
+  return nullptr;
+}
+
+Value* CallArgs::keyword(const char* name) const {
+  for (const auto& [key, v] : kwargs)
+    if (PyUnicode_CompareWithASCIIString(key, name) == 0) return v;
+  return nullptr;
+}
+
+namespace {
+
+std::string text(PyObject* str) {
+  const char* utf8 = PyUnicode_AsUTF8(str);
+  if (!utf8) PyErr_Clear();
+  return utf8 ? utf8 : "?";
+}
+
+// The parts of a function that a call needs, read from a real function or one that the trace made.
+struct FunctionParts {
+  PyObject* code;
+  PyObject* globals;
+  Value* defaults = nullptr;    // tuple or null
+  Value* kwdefaults = nullptr;  // dict or null
+  Value* closure = nullptr;     // TupleValue of cells or null
+};
+
+FunctionParts partsOf(Trace& t, Value* function) {
+  if (function->kind == Kind::Function) {
+    auto* fn = as<FunctionValue>(function);
+    return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure};
+  }
+  PyObject* real = realObject(function);
+  auto* fn = reinterpret_cast<PyFunctionObject*>(real);
+  const Source* s = function->source;
+  if (s) t.facts.functionIs(s, real);
+  const Source* base = s ? s : t.sources.pinned(real);
+  FunctionParts parts{fn->func_code, fn->func_globals};
+  auto attr = [&](const char* name) {
+    PyObject* key = PyUnicode_InternFromString(name);
+    return t.sources.attr(base, t.keep(ObjectRef::steal(key)));
+  };
+  if (fn->func_defaults) parts.defaults = t.wrap(fn->func_defaults, attr("__defaults__"));
+  if (fn->func_kwdefaults) parts.kwdefaults = t.wrap(fn->func_kwdefaults, attr("__kwdefaults__"));
+  if (fn->func_closure) {
+    bool root = s && s->kind == SourceKind::Function;
+    const Source* tuple = root ? nullptr : attr("__closure__");
+    std::vector<Value*> cells;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fn->func_closure); i++) {
+      const Source* cell = root ? t.sources.closureCell(static_cast<int32_t>(i)) : t.sources.sequenceItem(tuple, static_cast<int32_t>(i));
+      cells.push_back(t.wrap(PyTuple_GET_ITEM(fn->func_closure, i), cell));
+    }
+    parts.closure = t.tuple(std::move(cells));
+  }
+  return parts;
+}
+
+std::vector<Value*> defaultsOf(Trace& t, Value* defaults) {
+  if (!defaults) return {};
+  return itemsOf(t, defaults);
+}
+
+std::string joinNames(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < names.size(); i++) {
+    if (i) out += i + 1 == names.size() ? (names.size() > 2 ? ", and " : " and ") : ", ";
+    out += "'" + names[i] + "'";
+  }
+  return out;
+}
+
+[[noreturn]] void missing(Trace& t, const std::string& fn, const char* kind, const std::vector<std::string>& names) {
+  raise(t, PyExc_TypeError, fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " + joinNames(names));
+}
+
+// CPython's argument binding, messages included.
+void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
+  const Code& code = *f.code;
+  std::string fn = text(code.qualname());
+  size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()), posonly = static_cast<size_t>(code.posOnlyCount());
+  size_t total = argc + kwonly;
+  size_t given = args.args.size();
+  for (size_t i = 0; i < std::min(given, argc); i++) f.locals[i] = args.args[i];
+  size_t next = total;
+  if (code.hasVarArgs()) {
+    std::vector<Value*> rest;
+    for (size_t i = argc; i < given; i++) rest.push_back(args.args[i]);
+    f.locals[next++] = t.tuple(std::move(rest));
+  }
+  DictValue* kwDict = nullptr;
+  if (code.hasVarKeywords()) f.locals[next++] = kwDict = t.dict();
+  std::vector<std::string> positionalOnlyAsKeyword;
+  for (auto& [name, v] : args.kwargs) {
+    size_t slot = total;
+    for (size_t i = posonly; i < total; i++)
+      if (code.localName(static_cast<int>(i)) == name) {
+        slot = i;
+        break;
+      }
+    if (slot == total)
+      for (size_t i = posonly; i < total; i++)
+        if (PyUnicode_Compare(code.localName(static_cast<int>(i)), name) == 0) {
+          slot = i;
+          break;
+        }
+    if (slot == total) {
+      if (kwDict) {
+        t.dictSet(kwDict, t.keyOf(t.realShared(name)), v);
+        continue;
+      }
+      for (size_t i = 0; i < posonly; i++)
+        if (PyUnicode_Compare(code.localName(static_cast<int>(i)), name) == 0) positionalOnlyAsKeyword.push_back(text(name));
+      if (!positionalOnlyAsKeyword.empty()) continue;
+      raise(t, PyExc_TypeError, fn + "() got an unexpected keyword argument '" + text(name) + "'");
+    }
+    if (f.locals[slot]) raise(t, PyExc_TypeError, fn + "() got multiple values for argument '" + text(name) + "'");
+    f.locals[slot] = v;
+  }
+  if (!positionalOnlyAsKeyword.empty()) {
+    std::string names;
+    for (auto& n : positionalOnlyAsKeyword) names += (names.empty() ? "" : ", ") + n;
+    raise(t, PyExc_TypeError, fn + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
+  }
+  std::vector<Value*> defaults = defaultsOf(t, parts.defaults);
+  if (given > argc && !code.hasVarArgs()) {
+    size_t nd = defaults.size();
+    std::string takes = nd ? "from " + std::to_string(argc - nd) + " to " + std::to_string(argc) : std::to_string(argc);
+    size_t kwGiven = 0;
+    for (size_t i = argc; i < total; i++) kwGiven += f.locals[i] != nullptr;
+    std::string extra = kwGiven ? " positional argument" + std::string(given == 1 ? "" : "s") + " (and " + std::to_string(kwGiven) + " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")" : "";
+    raise(t, PyExc_TypeError, fn + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra + (given == 1 && !kwGiven ? " was given" : " were given"));
+  }
+  std::vector<std::string> missingNames;
+  for (size_t i = 0; i < argc; i++) {
+    if (f.locals[i]) continue;
+    if (i + defaults.size() >= argc)
+      f.locals[i] = defaults[i + defaults.size() - argc];
+    else
+      missingNames.push_back(text(code.localName(static_cast<int>(i))));
+  }
+  if (!missingNames.empty()) missing(t, fn, "positional", missingNames);
+  DictValue* kwdefaults = parts.kwdefaults ? asDict(parts.kwdefaults) : nullptr;
+  for (size_t i = argc; i < total; i++) {
+    if (f.locals[i]) continue;
+    Value* v = kwdefaults ? t.dictGetName(kwdefaults, code.localName(static_cast<int>(i))) : nullptr;
+    if (v)
+      f.locals[i] = v;
+    else
+      missingNames.push_back(text(code.localName(static_cast<int>(i))));
+  }
+  if (!missingNames.empty()) missing(t, fn, "keyword-only", missingNames);
+}
+
+}  // namespace
+
+FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* globals, Value* closure) {
+  auto* f = t.makeFrame();
+  f->code = &code;
+  f->locals.assign(static_cast<size_t>(code.localsplusCount()), nullptr);
+  f->stack.reserve(static_cast<size_t>(code.maxDepth()) + 4);
+  f->parent = t.frame;
+  f->function = function;
+  f->globals = globals;
+  f->closure = closure;
+  static PyObject* builtinsName = PyUnicode_InternFromString("__builtins__");
+  PyObject* builtins = PyDict_GetItemWithError(globals, builtinsName);
+  if (builtins && PyModule_Check(builtins)) builtins = PyModule_GetDict(builtins);
+  if (!builtins) builtins = PyEval_GetBuiltins();
+  f->builtins = builtins;
+  f->globalsDict = as<DictValue>(t.wrap(globals, t.sources.pinned(globals)));
+  f->builtinsDict = as<DictValue>(t.wrap(builtins, t.sources.pinned(builtins)));
+  TracePlace* place = t.makePlace();
+  place->code = reinterpret_cast<PyObject*>(code.pyCode());
+  place->line = code.firstLine();
+  place->caller = t.place;
+  f->place = place;
+  return f;
+}
+
+Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
+  FunctionParts parts = partsOf(t, function);
+  const Code& code = decode(reinterpret_cast<PyCodeObject*>(parts.code));
+  FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
+  bind(t, *f, parts, args);
+  noteModuleFrame(t, *f);
+  if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) unsupported(BreakReason::GeneratorFrame, "calling the coroutine function " + text(code.qualname()));
+  if (code.flags() & CO_GENERATOR) {
+    auto* g = t.make<GeneratorValue>();
+    g->type = &PyGen_Type;
+    g->frame = f;
+    g->function = function;
+    return g;
+  }
+  runFrame(t, *f);
+  Value* result = f->result;
+  t.recycleFrame(f);
+  return result;
+}
+
+// ---- instances -------------------------------------------------------------------------------------------------------
+
+InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
+  auto* i = t.make<InstanceValue>();
+  i->type = type;
+  t.keep(ObjectRef::share(type));
+  auto adopt = [&](auto* contents) {
+    contents->type = type;
+    i->contents = contents;
+  };
+  if (PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS)) adopt(t.make<DictValue>());
+  else if (PyType_FastSubclass(type, Py_TPFLAGS_LIST_SUBCLASS)) adopt(t.make<ListValue>());
+  else if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) adopt(t.make<TupleValue>());
+  else if (PyType_IsSubtype(type, &PySet_Type) || PyType_IsSubtype(type, &PyFrozenSet_Type)) adopt(t.make<SetValue>());
+  return i;
+}
+
+Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  static PyObject* objectNew = typeLookup(&PyBaseObject_Type, newName);
+  static PyObject* objectInit = typeLookup(&PyBaseObject_Type, initName);
+  PyObject* newMethod = lookUp(t, type, newName);
+  PyObject* initMethod = lookUp(t, type, initName);
+  Value* made = nullptr;
+  if (PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && (!newMethod || !PyFunction_Check(newMethod))) {
+    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
+    // All arguments constant and nothing written in Python: made for real.
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty();
+    std::vector<PyObject*> constants;
+    for (Value* a : args.args) {
+      PyObject* c = plain ? t.constant(a) : nullptr;
+      if (!c) plain = false;
+      constants.push_back(c);
+    }
+    if (plain) return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), constants.size(), nullptr)));
+    InstanceValue* i = makeInstance(t, type);
+    i->exceptionArgs = t.tuple(args.args);
+    made = i;
+    if (!(initMethod && PyFunction_Check(initMethod))) {
+      if (!args.kwargs.empty()) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " with keywords");
+      return made;
+    }
+  } else if (newMethod == objectNew) {
+    if (initMethod == objectInit && !args.empty()) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
+    if (PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT)) raise(t, PyExc_TypeError, std::string("Can't instantiate abstract class ") + type->tp_name);
+    made = makeInstance(t, type);
+  } else if (Py_TYPE(newMethod) == &PyStaticMethod_Type || PyFunction_Check(newMethod)) {
+    Value* fn = bindDescriptor(t, newMethod, nullptr, type, newName);
+    CallArgs newArgs = args;
+    newArgs.args.insert(newArgs.args.begin(), typeValue);
+    made = call(t, fn, std::move(newArgs));
+    PyTypeObject* madeType = t.typeOf(made);
+    if (!PyType_IsSubtype(madeType, type)) return made;
+  } else {
+    // A C __new__: those of the containers start empty and leave the filling to __init__.
+    CallArgs newArgs = args;
+    newArgs.args.insert(newArgs.args.begin(), typeValue);
+    bool known = false;
+    Value* v = callBuiltin(t, newMethod, nullptr, newArgs, known);
+    if (!known) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    made = v;
+  }
+  if (initMethod && initMethod != objectInit) {
+    CallArgs initArgs = std::move(args);
+    initArgs.args.insert(initArgs.args.begin(), made);
+    if (Py_TYPE(initMethod) == &PyWrapperDescr_Type) {
+      bool known = false;
+      callBuiltin(t, initMethod, nullptr, initArgs, known);
+      if (!known) unsupported(BreakReason::UnsupportedCall, std::string("initialising a ") + type->tp_name + " object");
+    } else {
+      initArgs.args.erase(initArgs.args.begin());
+      Value* result = call(t, bindDescriptor(t, initMethod, made, type, initName), std::move(initArgs));
+      if (!isReal(result, Py_None)) raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
+    }
+  }
+  return made;
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
+  bool known = false;
+  Value* v = callBuiltin(t, reinterpret_cast<PyObject*>(type), typeValue, args, known);
+  if (known) return v;
+  PyTypeObject* meta = Py_TYPE(type);
+  static PyObject* callName = PyUnicode_InternFromString("__call__");
+  PyObject* metaCall = lookUp(t, meta, callName);
+  if (metaCall && PyFunction_Check(metaCall)) {
+    args.args.insert(args.args.begin(), typeValue);
+    return call(t, pinnedValue(t, metaCall), std::move(args));
+  }
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
+    // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
+    unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+  }
+  return construct(t, type, typeValue, std::move(args));
+}
+
+Value* callReal(Trace& t, Value* callable, CallArgs args) {
+  PyObject* object = realObject(callable);
+  if (PyType_Check(object)) {
+    t.identity(callable);
+    return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
+  }
+  bool known = false;
+  if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
+  if (PyFunction_Check(object)) return inlineFunction(t, callable, std::move(args));
+  if (PyMethod_Check(object)) {
+    static PyObject* funcName = PyUnicode_InternFromString("__func__");
+    static PyObject* selfName = PyUnicode_InternFromString("__self__");
+    Value* fn = getAttr(t, callable, funcName);
+    Value* self = getAttr(t, callable, selfName);
+    args.args.insert(args.args.begin(), self);
+    return call(t, fn, std::move(args));
+  }
+  if (PyCFunction_Check(object)) {
+    // A bound C method: called as the descriptor on its type, if the table knows that.
+    PyObject* self = PyCFunction_GET_SELF(object);
+    if (self && !PyModule_Check(self)) {
+      PyObject* name = PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name);
+      t.keep(ObjectRef::steal(name));
+      PyObject* d = typeLookup(Py_TYPE(self), name);
+      if (d && Py_TYPE(d) == &PyMethodDescr_Type) {
+        static PyObject* selfName = PyUnicode_InternFromString("__self__");
+        Value* selfValue = callable->source ? t.wrap(self, t.sources.attr(callable->source, selfName)) : t.wrap(self, t.sources.pinned(self));
+        args.args.insert(args.args.begin(), selfValue);
+        Value* v = callBuiltin(t, d, nullptr, args, known);
+        if (known) return v;
+      }
+    }
+  }
+  unsupported(BreakReason::UnsupportedCall, "calling " + describe(callable));
+}
+
+}  // namespace
+
+Value* call(Trace& t, Value* callable, CallArgs args) {
+  switch (callable->kind) {
+    case Kind::Function: return inlineFunction(t, callable, std::move(args));
+    case Kind::BoundMethod: {
+      auto* m = as<BoundMethodValue>(callable);
+      args.args.insert(args.args.begin(), m->self);
+      return call(t, m->function, std::move(args));
+    }
+    case Kind::Real: return callReal(t, callable, std::move(args));
+    case Kind::Instance: {
+      if (Value* v = callModule(t, as<InstanceValue>(callable), args)) return v;
+      Value* method = specialMethod(t, callable, "__call__");
+      if (!method) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
+      return call(t, method, std::move(args));
+    }
+    case Kind::Property:
+      if (as<PropertyValue>(callable)->type == &PyStaticMethod_Type) return call(t, as<PropertyValue>(callable)->get, std::move(args));
+      [[fallthrough]];
+    default: raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
+  }
+}
+
+// ---- generators ------------------------------------------------------------------------------------------------------
+
+Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) {
+  if (g->running) raise(t, PyExc_ValueError, "generator already executing");
+  if (g->finished) {
+    if (thrown) throw Raised{thrown};
+    t.journal.set(g->frame->result, nullptr);
+    return nullptr;
+  }
+  FrameState& f = *g->frame;
+  // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
+  t.journal.onRollback([g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished] {
+    f.locals = locals;
+    f.stack = stack;
+    f.ip = ip;
+    f.nextIp = nextIp;
+    f.result = result;
+    g->started = started;
+    g->finished = finished;
+    g->running = false;
+  });
+  if (!g->started) {
+    if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
+    if (thrown) {
+      g->finished = true;
+      throw Raised{thrown};
+    }
+  } else if (!thrown) {
+    f.push(sent);
+  }
+  g->started = true;
+  g->running = true;
+  Value* handled = t.handledException;
+  Signal signal;
+  try {
+    if (thrown) {
+      signal = throwInto(t, f, thrown);
+    } else {
+      signal = runFrame(t, f);
+    }
+  } catch (Raised& raised) {
+    g->running = false;
+    g->finished = true;
+    t.handledException = handled;
+    f.result = nullptr;
+    if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
+      raise(t, PyExc_RuntimeError, "generator raised StopIteration");
+    throw;
+  }
+  t.handledException = handled;
+  g->running = false;
+  if (signal == Signal::Yielded) return f.result;
+  g->finished = true;
+  return nullptr;
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,13 @@
+// One handler per op, defined in the file of its family.
+#pragma once
+#include "bytecode/op.h"
+#include "bytecode/instruction.h"
+#include "interp/frame.h"
+
+namespace cdynamo {
+
+#define CD_OP(name, pops, pushes, operand) void handle##name(Trace& t, FrameState& f, const Instr& in);
+#include "bytecode/ops.def"
+#undef CD_OP
+
+}  // namespace cdynamo

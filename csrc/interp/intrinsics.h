@@ -1,0 +1,25 @@
+// Known pieces of library code that the interpreter answers in C++ instead of tracing, with the same result and guards.
+#pragma once
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+// A value reached by identity: pinned by a fact that was recorded already.
+Value* pinnedValue(Trace& t, PyObject* object);
+
+// torch.nn.Module.__getattr__: looks in _parameters, _buffers, _modules. `known`: hook is that function; null then means absent.
+Value* moduleGetAttr(Trace& t, PyObject* hook, InstanceValue* module, PyObject* name, bool& known);
+
+// torch.nn.Module.__call__ of a module without hooks: calls forward directly. Null where that does not apply.
+Value* callModule(Trace& t, InstanceValue* module, CallArgs& args);
+
+// Descriptors implemented in C that have no type of their own in the C API (named tuple fields, functools.cached_property,
+// torch's class properties); null where unknown.
+Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
+
+// A C object whose attributes are fixed data and may be read as constants (torch.finfo, dtype, device, inspect-like objects).
+bool isOpaqueReadable(PyObject* object);
+
+void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
+
+}  // namespace cdynamo

@@ -1,0 +1,597 @@
+// Subscripts, lengths, membership and iteration.
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/protocol.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+ListValue* asList(Value* v) {
+  if (v->kind == Kind::List) return as<ListValue>(v);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::List) return as<ListValue>(as<InstanceValue>(v)->contents);
+  return nullptr;
+}
+TupleValue* asTuple(Value* v) {
+  if (v->kind == Kind::Tuple) return as<TupleValue>(v);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Tuple) return as<TupleValue>(as<InstanceValue>(v)->contents);
+  return nullptr;
+}
+DictValue* asDict(Value* v) {
+  if (v->kind == Kind::Dict) return as<DictValue>(v);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Dict) return as<DictValue>(as<InstanceValue>(v)->contents);
+  return nullptr;
+}
+SetValue* asSet(Value* v) {
+  if (v->kind == Kind::Set) return as<SetValue>(v);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Set) return as<SetValue>(as<InstanceValue>(v)->contents);
+  return nullptr;
+}
+
+DictKey keyOf(Trace& t, Value* key) { return t.keyOf(key); }
+
+namespace {
+
+// A Python-level special method of an instance, or null where the type's is C code.
+Value* pythonSpecial(Trace& t, Value* v, const char* name) {
+  if (v->kind != Kind::Instance) return nullptr;
+  Value* method = specialMethod(t, v, name);
+  if (!method) return nullptr;
+  auto* bound = method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+  if (bound && isReal(bound->function) && (Py_TYPE(realObject(bound->function)) == &PyWrapperDescr_Type || Py_TYPE(realObject(bound->function)) == &PyMethodDescr_Type))
+    return nullptr;
+  return method;
+}
+
+long long indexOf(Trace& t, Value* key, const char* what) {
+  if (std::optional<long long> n = asInteger(t, key)) return *n;
+  if (key->kind == Kind::Instance)
+    if (Value* method = specialMethod(t, key, "__index__"))
+      if (std::optional<long long> n = asInteger(t, call(t, method, {}))) return *n;
+  if (isTensor(key)) unsupported(BreakReason::ScalarRead, std::string("indexing a ") + what + " with a tensor");
+  raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
+}
+
+struct SliceRange {
+  Py_ssize_t start, stop, step, count;
+};
+
+SliceRange sliceRange(Trace& t, Value* key, size_t size) {
+  PyObject* slice = t.constant(key);
+  if (!slice) unsupported(BreakReason::ScalarRead, "a slice with tensor bounds");
+  SliceRange r;
+  if (PySlice_Unpack(slice, &r.start, &r.stop, &r.step) < 0) raiseCurrent(t);
+  r.count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(size), &r.start, &r.stop, r.step);
+  return r;
+}
+
+std::vector<Value*> pickSlice(Trace& t, const std::vector<Value*>& items, Value* key) {
+  SliceRange r = sliceRange(t, key, items.size());
+  std::vector<Value*> out;
+  for (Py_ssize_t i = 0; i < r.count; i++) out.push_back(items[static_cast<size_t>(r.start + i * r.step)]);
+  return out;
+}
+
+bool isSlice(Value* v) { return v->kind == Kind::Slice || (isReal(v) && PySlice_Check(realObject(v))); }
+
+Value* pickItem(Trace& t, const std::vector<Value*>& items, Value* key, const char* what) {
+  long long i = indexOf(t, key, what);
+  long long n = static_cast<long long>(items.size());
+  if (i < 0) i += n;
+  if (i < 0 || i >= n) raise(t, PyExc_IndexError, std::string(what) + " index out of range");
+  return items[static_cast<size_t>(i)];
+}
+
+[[noreturn]] void keyError(Trace& t, Value* key) {
+  PyObject* c = t.constant(key);
+  if (!c) unsupported(BreakReason::UncaughtException, "a KeyError for " + describe(key));
+  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
+}
+
+}  // namespace
+
+Value* getItem(Trace& t, Value* container, Value* key) {
+  if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
+  if (ListValue* l = asList(container)) {
+    t.load(l);
+    if (isSlice(key)) return t.list(pickSlice(t, l->items, key));
+    return pickItem(t, l->items, key, "list");
+  }
+  if (TupleValue* tuple = asTuple(container)) {
+    t.load(tuple);
+    if (isSlice(key)) return t.tuple(pickSlice(t, tuple->items, key), tuple->type == sizeType() ? sizeType() : &PyTuple_Type);
+    return pickItem(t, tuple->items, key, "tuple");
+  }
+  if (DictValue* d = asDict(container)) {
+    if (Value* v = t.dictGet(d, t.keyOf(key))) return v;
+    if (Value* missing = container->kind == Kind::Instance ? pythonSpecial(t, container, "__missing__") : nullptr) return call1(t, missing, key);
+    if (std::strcmp(d->type->tp_name, "collections.defaultdict") == 0) {
+      static PyObject* factoryName = PyUnicode_InternFromString("default_factory");
+      Value* factory = d->defaultFactory;
+      if (!factory && d->real && d->source) {
+        ObjectRef held = checked(PyObject_GetAttr(d->real.get(), factoryName));
+        factory = t.wrap(held.get(), t.sources.attr(d->source, factoryName));
+      }
+      if (factory && !isReal(factory, Py_None)) {
+        Value* made = call(t, factory, {});
+        t.dictSet(d, t.keyOf(key), made);
+        return made;
+      }
+    }
+    keyError(t, key);
+  }
+  if (isTensor(container)) {
+    static PyObject* getitem = [] {
+      ObjectRef m = checked(PyImport_ImportModule("operator"));
+      return PyObject_GetAttrString(m.get(), "getitem");
+    }();
+    return recordOp(t, getitem, false, {{container, key}, {}});
+  }
+  if (isReal(container)) {
+    PyObject* object = realObject(container);
+    if (PyType_Check(object)) {
+      // Class[...]: typing generics and __class_getitem__.
+      static PyObject* name = PyUnicode_InternFromString("__class_getitem__");
+      PyObject* meta = lookUp(t, Py_TYPE(object), PyUnicode_InternFromString("__getitem__"));
+      if (meta && PyFunction_Check(meta)) return call(t, t.wrap(meta, t.sources.pinned(meta)), {{container, key}, {}});
+      Value* method = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(object), name);
+      PyObject* ck = t.constant(key);
+      if (method && ck) return t.real(native(t, PyObject_GetItem(t.identity(container), ck)));
+    }
+    if (PyObject* c = t.constant(container)) {
+      PyObject* ck = t.constant(key);
+      if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
+      if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
+      unsupported(BreakReason::ScalarRead, "indexing " + describe(container) + " with " + describe(key));
+    }
+    if (Py_TYPE(object) == &PyDictProxy_Type) {
+      PyObject* ck = t.constant(key);
+      if (ck) return t.real(native(t, PyObject_GetItem(object, ck)));
+    }
+    unsupported(BreakReason::UnsupportedOperator, "indexing " + describe(container));
+  }
+  if (Value* method = specialMethod(t, container, "__getitem__")) return call1(t, method, key);
+  raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
+}
+
+void setItem(Trace& t, Value* container, Value* key, Value* value) {
+  if (Value* method = pythonSpecial(t, container, "__setitem__")) {
+    call(t, method, {{key, value}, {}});
+    return;
+  }
+  if (ListValue* l = asList(container)) {
+    t.load(l);
+    std::vector<Value*> items = l->items;
+    if (isSlice(key)) {
+      SliceRange r = sliceRange(t, key, items.size());
+      std::vector<Value*> fresh = itemsOf(t, value);
+      if (r.step == 1) {
+        Py_ssize_t stop = std::max(r.start, r.stop);
+        items.erase(items.begin() + r.start, items.begin() + stop);
+        items.insert(items.begin() + r.start, fresh.begin(), fresh.end());
+      } else {
+        if (static_cast<Py_ssize_t>(fresh.size()) != r.count)
+          raise(t, PyExc_ValueError, "attempt to assign sequence of size " + std::to_string(fresh.size()) + " to extended slice of size " + std::to_string(r.count));
+        for (Py_ssize_t i = 0; i < r.count; i++) items[static_cast<size_t>(r.start + i * r.step)] = fresh[static_cast<size_t>(i)];
+      }
+      return t.setItems(l, std::move(items));
+    }
+    long long i = indexOf(t, key, "list");
+    if (i < 0) i += static_cast<long long>(items.size());
+    if (i < 0 || i >= static_cast<long long>(items.size())) raise(t, PyExc_IndexError, "list assignment index out of range");
+    t.touch(l);
+    t.journal.onRollback([l, i, old = l->items[static_cast<size_t>(i)]] { l->items[static_cast<size_t>(i)] = old; });
+    l->items[static_cast<size_t>(i)] = value;
+    return;
+  }
+  if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
+  if (isTensor(container)) {
+    static PyObject* setitem = [] {
+      ObjectRef m = checked(PyImport_ImportModule("operator"));
+      return PyObject_GetAttrString(m.get(), "setitem");
+    }();
+    recordOp(t, setitem, false, {{container, key, value}, {}});
+    return;
+  }
+  if (Value* method = isReal(container) ? nullptr : specialMethod(t, container, "__setitem__")) {
+    call(t, method, {{key, value}, {}});
+    return;
+  }
+  if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping && Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
+    unsupported(BreakReason::UnsupportedMutation, "assigning to an item of " + describe(container));
+  raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
+}
+
+void delItem(Trace& t, Value* container, Value* key) {
+  if (Value* method = pythonSpecial(t, container, "__delitem__")) {
+    call1(t, method, key);
+    return;
+  }
+  if (ListValue* l = asList(container)) {
+    t.load(l);
+    std::vector<Value*> items = l->items;
+    if (isSlice(key)) {
+      SliceRange r = sliceRange(t, key, items.size());
+      std::vector<bool> gone(items.size(), false);
+      for (Py_ssize_t i = 0; i < r.count; i++) gone[static_cast<size_t>(r.start + i * r.step)] = true;
+      std::vector<Value*> left;
+      for (size_t i = 0; i < items.size(); i++)
+        if (!gone[i]) left.push_back(items[i]);
+      return t.setItems(l, std::move(left));
+    }
+    long long i = indexOf(t, key, "list");
+    if (i < 0) i += static_cast<long long>(items.size());
+    if (i < 0 || i >= static_cast<long long>(items.size())) raise(t, PyExc_IndexError, "list assignment index out of range");
+    items.erase(items.begin() + i);
+    return t.setItems(l, std::move(items));
+  }
+  if (DictValue* d = asDict(container)) {
+    if (!t.dictDelete(d, t.keyOf(key))) keyError(t, key);
+    return;
+  }
+  raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object doesn't support item deletion");
+}
+
+Py_ssize_t length(Trace& t, Value* v) {
+  if (Value* method = pythonSpecial(t, v, "__len__")) {
+    std::optional<long long> n = asInteger(t, call(t, method, {}));
+    if (!n) unsupported(BreakReason::ScalarRead, "a __len__ that returns no int");
+    return static_cast<Py_ssize_t>(*n);
+  }
+  if (ListValue* l = asList(v)) {
+    t.load(l);
+    return static_cast<Py_ssize_t>(l->items.size());
+  }
+  if (TupleValue* tuple = asTuple(v)) {
+    t.load(tuple);
+    return static_cast<Py_ssize_t>(tuple->items.size());
+  }
+  if (DictValue* d = asDict(v)) return static_cast<Py_ssize_t>(t.dictLength(d));
+  if (SetValue* s = asSet(v)) {
+    t.load(s);
+    return static_cast<Py_ssize_t>(s->items.size());
+  }
+  if (v->kind == Kind::DictView) return static_cast<Py_ssize_t>(t.dictLength(as<DictValue>(as<DictViewValue>(v)->owner)));
+  if (isTensor(v)) {
+    auto* tensor = as<TensorValue>(v);
+    t.observe(tensor);
+    if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "len() of a 0-d tensor");
+    return static_cast<Py_ssize_t>(tensor->meta.sizes[0]);
+  }
+  if (PyObject* c = t.constant(v)) {
+    Py_ssize_t n = PyObject_Size(c);
+    if (n < 0) raiseCurrent(t);
+    return n;
+  }
+  if (isReal(v)) unsupported(BreakReason::UnsupportedOperator, "the length of " + describe(v));
+  raise(t, PyExc_TypeError, std::string("object of type '") + t.typeOf(v)->tp_name + "' has no len()");
+}
+
+bool contains(Trace& t, Value* container, Value* item) {
+  if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
+  if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
+  if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
+  if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
+    return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
+  if (isReal(container)) {
+    PyObject* c = t.constant(container);
+    PyObject* ci = c ? t.constant(item) : nullptr;
+    if (ci) {
+      int found = PySequence_Contains(c, ci);
+      if (found < 0) raiseCurrent(t);
+      return found != 0;
+    }
+    if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {
+      int found = PySequence_Contains(realObject(container), ci);
+      if (found < 0) raiseCurrent(t);
+      return found != 0;
+    }
+  }
+  if (isTensor(container)) unsupported(BreakReason::DataDependentBranch, "`in` on a tensor");
+  for (Value* v : itemsOf(t, container))
+    if (isSame(t, v, item) || equals(t, v, item)) return true;
+  return false;
+}
+
+// ---- iteration -------------------------------------------------------------------------------------------------------
+
+Value* iterate(Trace& t, Value* v) {
+  switch (v->kind) {
+    case Kind::Iterator:
+    case Kind::Generator: return v;
+    default: break;
+  }
+  if (Value* method = pythonSpecial(t, v, "__iter__")) {
+    Value* it = call(t, method, {});
+    return it;
+  }
+  auto sequence = [&](Value* subject) {
+    auto* it = t.make<IteratorValue>(IteratorValue::Sequence);
+    it->type = &PyListIter_Type;
+    it->subject = subject;
+    return it;
+  };
+  if (asList(v) || asTuple(v)) return sequence(asList(v) ? static_cast<Value*>(asList(v)) : asTuple(v));
+  if (asDict(v) || v->kind == Kind::DictView || asSet(v)) return sequence(t.list(itemsOf(t, v)));
+  if (isTensor(v)) {
+    auto* tensor = as<TensorValue>(v);
+    t.observe(tensor);
+    if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "iteration over a 0-d tensor");
+    static PyObject* unbind = PyUnicode_InternFromString("unbind");
+    return iterate(t, recordOp(t, unbind, true, {{v, t.integer(0)}, {}}));
+  }
+  if (isReal(v)) {
+    PyObject* object = realObject(v);
+    if (PyRange_Check(object) && t.constant(v)) {
+      auto* it = t.make<IteratorValue>(IteratorValue::Range);
+      it->type = &PyRangeIter_Type;
+      auto number = [&](const char* name) {
+        ObjectRef n = checked(PyObject_GetAttrString(object, name));
+        long long value = PyLong_AsLongLong(n.get());
+        if (value == -1 && PyErr_Occurred()) raiseCurrent(t);
+        return value;
+      };
+      it->position = number("start");
+      it->stop = number("stop");
+      it->step = number("step");
+      return it;
+    }
+    if (PyType_Check(object)) {
+      // Enum classes and other metaclasses with __iter__.
+      static PyObject* name = PyUnicode_InternFromString("__iter__");
+      PyObject* method = lookUp(t, Py_TYPE(object), name);
+      if (method && PyFunction_Check(method)) return iterate(t, call1(t, t.wrap(method, t.sources.pinned(method)), v));
+    }
+    if (PyObject* c = t.constant(v)) {
+      ObjectRef items = native(t, PySequence_List(c));
+      std::vector<Value*> values;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
+      return sequence(t.list(std::move(values)));
+    }
+    if (Py_TYPE(object) == &PyDictProxy_Type) {
+      ObjectRef items = native(t, PySequence_List(object));
+      std::vector<Value*> values;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
+      return sequence(t.list(std::move(values)));
+    }
+    unsupported(BreakReason::UnsupportedIteration, "iterating over " + describe(v));
+  }
+  if (v->kind == Kind::Instance) {
+    if (specialMethod(t, v, "__getitem__")) {
+      auto* it = t.make<IteratorValue>(IteratorValue::ItemProtocol);
+      it->type = &PySeqIter_Type;
+      it->subject = v;
+      return it;
+    }
+  }
+  raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
+}
+
+namespace {
+
+bool isRaised(Trace& t, const Raised& r, PyObject* type) { return PyType_IsSubtype(t.typeOf(r.exception), reinterpret_cast<PyTypeObject*>(type)) != 0; }
+
+Value* nextOf(Trace& t, IteratorValue* it) {
+  if (it->done) return nullptr;
+  auto finish = [&]() -> Value* {
+    t.journal.set(it->done, true);
+    return nullptr;
+  };
+  switch (it->what) {
+    case IteratorValue::Sequence: {
+      std::vector<Value*>* items;
+      if (it->subject->kind == Kind::List) {
+        t.load(as<ListValue>(it->subject));
+        items = &as<ListValue>(it->subject)->items;
+      } else {
+        t.load(as<TupleValue>(it->subject));
+        items = &as<TupleValue>(it->subject)->items;
+      }
+      if (it->position >= static_cast<int64_t>(items->size())) return finish();
+      Value* v = (*items)[static_cast<size_t>(it->position)];
+      t.journal.set(it->position, it->position + 1);
+      return v;
+    }
+    case IteratorValue::Reversed: {
+      t.load(as<ListValue>(it->subject));
+      auto& items = as<ListValue>(it->subject)->items;
+      if (it->position >= static_cast<int64_t>(items.size())) return finish();
+      Value* v = items[items.size() - 1 - static_cast<size_t>(it->position)];
+      t.journal.set(it->position, it->position + 1);
+      return v;
+    }
+    case IteratorValue::Range: {
+      if (it->step > 0 ? it->position >= it->stop : it->position <= it->stop) return finish();
+      Value* v = t.integer(it->position);
+      t.journal.set(it->position, it->position + it->step);
+      return v;
+    }
+    case IteratorValue::Count: {
+      if (it->subject) {
+        Value* v = it->subject;
+        t.journal.set(it->subject, binaryOp(t, 0, v, it->inputs[0]));
+        return v;
+      }
+      Value* v = t.integer(it->position);
+      t.journal.set(it->position, it->position + it->step);
+      return v;
+    }
+    case IteratorValue::Repeat: {
+      if (it->stop >= 0 && it->position >= it->stop) return finish();
+      t.journal.set(it->position, it->position + 1);
+      return it->subject;
+    }
+    case IteratorValue::Zip: {
+      std::vector<Value*> row;
+      for (size_t i = 0; i < it->inputs.size(); i++) {
+        Value* v = next(t, it->inputs[i]);
+        if (!v) {
+          if (it->strict) {
+            if (i) raise(t, PyExc_ValueError, "zip() argument " + std::to_string(i + 1) + " is shorter than argument" + (i == 1 ? " 1" : "s 1-" + std::to_string(i)));
+            for (size_t k = 1; k < it->inputs.size(); k++)
+              if (next(t, it->inputs[k])) raise(t, PyExc_ValueError, "zip() argument " + std::to_string(k + 1) + " is longer than argument" + (k == 1 ? " 1" : "s 1-" + std::to_string(k)));
+          }
+          return finish();
+        }
+        row.push_back(v);
+      }
+      if (row.empty()) return finish();
+      return t.tuple(std::move(row));
+    }
+    case IteratorValue::Enumerate: {
+      Value* v = next(t, it->inputs[0]);
+      if (!v) return finish();
+      Value* i = t.integer(it->position);
+      t.journal.set(it->position, it->position + 1);
+      return t.tuple({i, v});
+    }
+    case IteratorValue::Map: {
+      CallArgs args;
+      for (Value* in : it->inputs) {
+        Value* v = next(t, in);
+        if (!v) return finish();
+        args.args.push_back(v);
+      }
+      return call(t, it->subject, std::move(args));
+    }
+    case IteratorValue::Filter: {
+      for (;;) {
+        Value* v = next(t, it->inputs[0]);
+        if (!v) return finish();
+        bool keep = isReal(it->subject, Py_None) ? truth(t, v) : truth(t, call1(t, it->subject, v));
+        if (keep != it->strict) return v;
+      }
+    }
+    case IteratorValue::Chain: {
+      for (;;) {
+        if (it->subject == nullptr) {
+          if (it->position >= static_cast<int64_t>(it->inputs.size())) return finish();
+          Value* inner = iterate(t, it->inputs[static_cast<size_t>(it->position)]);
+          t.journal.set(it->position, it->position + 1);
+          t.journal.set(it->subject, inner);
+        }
+        if (Value* v = next(t, it->subject)) return v;
+        t.journal.set(it->subject, nullptr);
+      }
+    }
+    case IteratorValue::Islice: {
+      if (it->stop >= 0 && it->position >= it->stop) return finish();
+      int64_t want = it->position;
+      int64_t seen = it->inputs.size() > 1 ? asInteger(t, it->inputs[1]).value_or(0) : 0;
+      Value* v = nullptr;
+      for (; seen <= want; seen++) {
+        v = next(t, it->inputs[0]);
+        if (!v) return finish();
+      }
+      t.journal.set(it->inputs, std::vector<Value*>{it->inputs[0], t.integer(seen)});
+      t.journal.set(it->position, want + it->step);
+      return v;
+    }
+    case IteratorValue::CallIter: {
+      Value* v = call(t, it->subject, {});
+      if (equals(t, v, it->inputs[0])) return finish();
+      return v;
+    }
+    case IteratorValue::ItemProtocol: {
+      try {
+        Value* v = call1(t, specialMethod(t, it->subject, "__getitem__"), t.integer(it->position));
+        t.journal.set(it->position, it->position + 1);
+        return v;
+      } catch (Raised& r) {
+        if (!isRaised(t, r, PyExc_IndexError) && !isRaised(t, r, PyExc_StopIteration)) throw;
+        return finish();
+      }
+    }
+    default: return finish();
+  }
+}
+
+}  // namespace
+
+Value* next(Trace& t, Value* v) {
+  if (v->kind == Kind::Iterator) return nextOf(t, as<IteratorValue>(v));
+  if (v->kind == Kind::Generator) return resumeGenerator(t, as<GeneratorValue>(v), t.none(), nullptr);
+  Value* method = isReal(v) ? nullptr : specialMethod(t, v, "__next__");
+  if (!method) {
+    if (isReal(v)) unsupported(BreakReason::UnsupportedIteration, "the next item of " + describe(v));
+    raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not an iterator");
+  }
+  try {
+    return call(t, method, {});
+  } catch (Raised& r) {
+    if (!isRaised(t, r, PyExc_StopIteration)) throw;
+    return nullptr;
+  }
+}
+
+std::vector<Value*> itemsOf(Trace& t, Value* v) {
+  bool custom = v->kind == Kind::Instance && pythonSpecial(t, v, "__iter__");
+  if (!custom) {
+    if (ListValue* l = asList(v)) {
+      t.load(l);
+      return l->items;
+    }
+    if (TupleValue* tuple = asTuple(v)) {
+      t.load(tuple);
+      return tuple->items;
+    }
+    if (DictValue* d = asDict(v)) {
+      t.complete(d);
+      std::vector<Value*> keys;
+      for (const DictEntry& e : d->entries)
+        if (e.value) keys.push_back(e.key.value);
+      return keys;
+    }
+    if (SetValue* s = asSet(v)) {
+      t.load(s);
+      if (s->items.size() > 1 && !s->real) {
+        // The order of a set that the trace made: CPython's own, where all items are constants.
+        ObjectRef real = checked(PySet_New(nullptr));
+        bool constant = true;
+        for (const DictKey& k : s->items) {
+          if (!k.constant) {
+            constant = false;
+            break;
+          }
+          checkedStatus(PySet_Add(real.get(), k.constant));
+        }
+        if (!constant) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+        ObjectRef order = checked(PySequence_Tuple(real.get()));
+        std::vector<Value*> items;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); i++) items.push_back(t.realShared(PyTuple_GET_ITEM(order.get(), i)));
+        return items;
+      }
+      std::vector<Value*> items;
+      for (const DictKey& k : s->items) items.push_back(k.value);
+      return items;
+    }
+    if (v->kind == Kind::DictView) {
+      auto* view = as<DictViewValue>(v);
+      auto* d = as<DictValue>(view->owner);
+      t.complete(d);
+      std::vector<Value*> items;
+      for (const DictEntry& e : d->entries) {
+        if (!e.value) continue;
+        items.push_back(view->what == DictViewValue::Keys ? e.key.value : view->what == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value}));
+      }
+      return items;
+    }
+    if (isReal(v) && PyTuple_CheckExact(realObject(v))) {
+      if (PyObject* c = t.constant(v)) {
+        std::vector<Value*> items;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(c); i++) items.push_back(t.realShared(PyTuple_GET_ITEM(c, i)));
+        return items;
+      }
+    }
+  }
+  std::vector<Value*> items;
+  Value* it = iterate(t, v);
+  while (Value* item = next(t, it)) {
+    items.push_back(item);
+    if (items.size() > 10'000'000) unsupported(BreakReason::UnsupportedIteration, "an iterator that does not end");
+  }
+  return items;
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,136 @@
+// The flat loop: one case per op, each calling its handler. Handlers are declared from ops.def: a missing one does not link.
+#include <utility>
+
+#include "interp/frame.h"
+#include "interp/handlers.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+namespace {
+
+void setPlace(Trace& t, FrameState& f, int line) {
+  if (line <= 0 || (f.place && f.place->line == line)) return;
+  TracePlace* p = t.makePlace();
+  if (f.place) *p = *f.place;
+  p->line = line;
+  f.place = p;
+  t.place = p;
+}
+
+void runInstructions(Trace& t, FrameState& f) {
+  const auto instrs = f.code->instrs();
+  while (f.signal == Signal::Running) {
+    f.ip = f.nextIp;
+    const Instr& in = instrs[static_cast<size_t>(f.ip)];
+    f.nextIp = f.ip + 1;
+    f.beginInstruction();
+    f.atInstruction = t.checkpoint();
+    setPlace(t, f, in.pos.line);
+    switch (in.op) {
+#define CD_OP(name, pops, pushes, operand) \
+  case Op::name:                           \
+    handle##name(t, f, in);                \
+    break;
+#include "bytecode/ops.def"
+#undef CD_OP
+    }
+  }
+}
+
+// Enters the handler of the current instruction. False where there is none.
+bool enterHandler(FrameState& f, Trace& t, Value* exception) {
+  const Handler* h = f.code->handlerOf(f.ip);
+  if (h == nullptr) return false;
+  f.stack.resize(static_cast<size_t>(h->depth));
+  if (h->lasti) f.push(t.integer(f.ip));
+  f.push(exception);
+  f.nextIp = h->target;
+  return true;
+}
+
+struct FrameScope {
+  FrameScope(Trace& trace, FrameState& f) : t(trace), frame(trace.frame), place(trace.place) {
+    t.frame = &f;
+    if (f.place) t.place = f.place;
+    t.depth++;
+  }
+  ~FrameScope() {
+    t.frame = frame;
+    t.place = place;
+    t.depth--;
+  }
+  Trace& t;
+  FrameState* frame;
+  const TracePlace* place;
+};
+
+}  // namespace
+
+namespace {
+
+// thrown: raised before the first instruction, at the place where the frame stands.
+Signal run(Trace& t, FrameState& f, Value* thrown) {
+  FrameScope scope(t, f);
+  if (t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "calls nested more than " + std::to_string(t.options.maxInlineDepth) + " deep");
+  f.signal = Signal::Running;
+  for (;;) {
+    try {
+      if (thrown) throw Raised{std::exchange(thrown, nullptr)};
+      runInstructions(t, f);
+      return f.signal;
+    } catch (Raised& raised) {
+      if (!t.failedPlace) t.failedPlace = t.place;
+      if (!enterHandler(f, t, raised.exception)) throw;
+      t.failedPlace = nullptr;
+    } catch (Unsupported&) {
+      if (!t.failedPlace) t.failedPlace = t.place;
+      throw;
+    }
+    t.frame = &f;
+    t.place = f.place;
+  }
+}
+
+}  // namespace
+
+Signal runFrame(Trace& t, FrameState& f) { return run(t, f, nullptr); }
+Signal throwInto(Trace& t, FrameState& f, Value* exception) { return run(t, f, exception); }
+
+// ---- frames of a trace -----------------------------------------------------------------------------------------------
+
+FrameState* Trace::makeFrame() {
+  if (!freeFrames_.empty()) {
+    FrameState* f = freeFrames_.back();
+    freeFrames_.pop_back();
+    auto locals = std::move(f->locals);
+    auto stack = std::move(f->stack);
+    auto popped = std::move(f->popped);
+    *f = FrameState{};
+    locals.clear();
+    stack.clear();
+    popped.clear();
+    f->locals = std::move(locals);
+    f->stack = std::move(stack);
+    f->popped = std::move(popped);
+    return f;
+  }
+  frames_.push_back(std::make_unique<FrameState>());
+  return frames_.back().get();
+}
+
+void Trace::recycleFrame(FrameState* frame) { freeFrames_.push_back(frame); }
+
+std::string whereAmI(const Trace& t) {
+  std::string text;
+  for (const TracePlace* p = t.place; p; p = p->caller) {
+    auto* code = reinterpret_cast<PyCodeObject*>(p->code);
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    const char* name = PyUnicode_AsUTF8(code->co_name);
+    text += std::string("  File \"") + (file ? file : "?") + "\", line " + std::to_string(p->line) + ", in " + (name ? name : "?") + "\n";
+  }
+  PyErr_Clear();
+  return text;
+}
+
+}  // namespace cdynamo

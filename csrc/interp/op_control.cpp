@@ -1,0 +1,163 @@
+// Calls, functions, jumps, loops, generators.
+#include "interp/handlers.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+// ---- calls -----------------------------------------------------------------------------------------------------------
+
+void handleCall(Trace& t, FrameState& f, const Instr& in) {
+  CallArgs args;
+  size_t named = in.object ? static_cast<size_t>(PyTuple_GET_SIZE(in.object)) : 0;
+  args.args = f.popMany(static_cast<size_t>(in.arg));
+  for (size_t i = 0; i < named; i++)
+    args.kwargs.emplace_back(PyTuple_GET_ITEM(in.object, static_cast<Py_ssize_t>(i)), args.args[args.args.size() - named + i]);
+  args.args.resize(args.args.size() - named);
+  Value* callable = f.pop();
+  if (in.flags & kSuperZeroArgs) {
+    // super() itself finds its arguments; a shadowed name is called without them.
+    if (!isReal(callable, reinterpret_cast<PyObject*>(&PySuper_Type))) args = {};
+  }
+  f.push(call(t, callable, std::move(args)));
+}
+
+void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
+  CallArgs args;
+  Value* kwargs = (in.arg & 1) ? f.pop() : nullptr;
+  Value* positional = f.pop();
+  Value* callable = f.pop();
+  args.args = itemsOf(t, positional);
+  if (kwargs) {
+    DictValue* d = asDict(kwargs);
+    if (!d) unsupported(BreakReason::UnsupportedCall, "** with " + describe(kwargs));
+    t.complete(d);
+    for (const DictEntry& e : d->entries) {
+      if (!e.value) continue;
+      if (!e.key.constant || !PyUnicode_Check(e.key.constant)) raise(t, PyExc_TypeError, "keywords must be strings");
+      PyObject* name = ObjectRef::share(e.key.constant).release();
+      PyUnicode_InternInPlace(&name);
+      args.kwargs.emplace_back(t.keep(ObjectRef::steal(name)), e.value);
+    }
+  }
+  f.push(call(t, callable, std::move(args)));
+}
+
+void handleMakeFunction(Trace& t, FrameState& f, const Instr& in) {
+  auto* fn = t.make<FunctionValue>();
+  fn->type = &PyFunction_Type;
+  fn->code = t.constant(f.pop());
+  fn->globals = f.globals;
+  if (in.arg & 8) fn->closure = f.pop();
+  if (in.arg & 4) fn->annotations = f.pop();
+  if (in.arg & 2) fn->kwdefaults = f.pop();
+  if (in.arg & 1) fn->defaults = f.pop();
+  f.push(fn);
+}
+
+// ---- jumps -----------------------------------------------------------------------------------------------------------
+
+void handleJump(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
+void handleJumpBackward(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
+
+void handlePopJumpIfTrue(Trace& t, FrameState& f, const Instr& in) {
+  if (truth(t, f.pop())) f.nextIp = in.target;
+}
+void handlePopJumpIfFalse(Trace& t, FrameState& f, const Instr& in) {
+  if (!truth(t, f.pop())) f.nextIp = in.target;
+}
+void handlePopJumpIfNone(Trace& t, FrameState& f, const Instr& in) {
+  if (isSame(t, f.pop(), t.none())) f.nextIp = in.target;
+}
+void handlePopJumpIfNotNone(Trace& t, FrameState& f, const Instr& in) {
+  if (!isSame(t, f.pop(), t.none())) f.nextIp = in.target;
+}
+void handleJumpIfTrueOrPop(Trace& t, FrameState& f, const Instr& in) {
+  if (truth(t, f.top()))
+    f.nextIp = in.target;
+  else
+    f.pop();
+}
+void handleJumpIfFalseOrPop(Trace& t, FrameState& f, const Instr& in) {
+  if (!truth(t, f.top()))
+    f.nextIp = in.target;
+  else
+    f.pop();
+}
+
+void handleReturnValue(Trace&, FrameState& f, const Instr&) {
+  f.result = f.pop();
+  f.signal = Signal::Returned;
+}
+
+// ---- iteration -------------------------------------------------------------------------------------------------------
+
+void handleGetIter(Trace& t, FrameState& f, const Instr&) { f.push(iterate(t, f.pop())); }
+
+void handleForIter(Trace& t, FrameState& f, const Instr& in) {
+  Value* item = next(t, f.top());
+  if (item) return f.push(item);
+  f.pop();
+  f.nextIp = in.target;
+}
+
+// ---- generators ------------------------------------------------------------------------------------------------------
+
+void handleReturnGenerator(Trace& t, FrameState& f, const Instr&) {
+  // The call that made the frame gives the generator to its caller; the first resume goes on here with the sent None.
+  f.push(t.none());
+}
+
+void handleYieldValue(Trace&, FrameState& f, const Instr&) {
+  f.result = f.pop();
+  f.signal = Signal::Yielded;
+}
+
+void handleGetYieldFromIter(Trace& t, FrameState& f, const Instr&) {
+  if (f.top()->kind == Kind::Generator) return;
+  f.push(iterate(t, f.pop()));
+}
+
+void handleSend(Trace& t, FrameState& f, const Instr& in) {
+  Value* sent = f.pop();
+  Value* receiver = f.top();
+  if (receiver->kind == Kind::Generator) {
+    auto* g = as<GeneratorValue>(receiver);
+    Value* item = resumeGenerator(t, g, sent, nullptr);
+    if (item) return f.push(item);
+    f.push(g->frame->result ? g->frame->result : t.none());
+    f.nextIp = in.target;
+    return;
+  }
+  if (!isSame(t, sent, t.none())) unsupported(BreakReason::UnsupportedIteration, "sending a value into " + describe(receiver));
+  Value* item = next(t, receiver);
+  if (item) return f.push(item);
+  f.push(t.none());
+  f.nextIp = in.target;
+}
+
+void handleEndSend(Trace&, FrameState& f, const Instr&) {
+  Value* result = f.pop();
+  f.pop();
+  f.push(result);
+}
+
+void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
+  Value* exception = f.pop();
+  f.pop();
+  f.pop();
+  if (PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+    f.push(t.none());
+    f.push(getAttr(t, exception, "value"));
+    return;
+  }
+  throw Raised{exception};
+}
+
+void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "an async generator"); }
+void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "await"); }
+void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
+void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
+void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
+void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async with"); }
+
+}  // namespace cdynamo

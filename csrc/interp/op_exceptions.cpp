@@ -1,0 +1,186 @@
+// with, raise, except, and the rare ops of modules and type parameters.
+#include "interp/handlers.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+void handleBeforeWith(Trace& t, FrameState& f, const Instr&) {
+  Value* manager = f.pop();
+  Value* enter = specialMethod(t, manager, "__enter__");
+  Value* exit = enter ? specialMethod(t, manager, "__exit__") : nullptr;
+  if (!enter || !exit)
+    raise(t, PyExc_TypeError, std::string("'") + t.typeOf(manager)->tp_name + "' object does not support the context manager protocol" +
+                                  (enter ? " (missed __exit__ method)" : ""));
+  f.push(exit);
+  f.push(call(t, enter, {}));
+}
+
+void handleWithExceptStart(Trace& t, FrameState& f, const Instr&) {
+  Value* exception = f.top(1);
+  Value* exit = f.top(4);
+  Value* type = t.realShared(reinterpret_cast<PyObject*>(t.typeOf(exception)));
+  f.push(call(t, exit, {{type, exception, t.none()}, {}}));
+}
+
+void handlePushExcInfo(Trace& t, FrameState& f, const Instr&) {
+  Value* exception = f.pop();
+  f.push(t.handledException ? t.handledException : t.none());
+  f.push(exception);
+  t.journal.set(t.handledException, exception);
+}
+
+void handlePopExcept(Trace& t, FrameState& f, const Instr&) {
+  Value* previous = f.pop();
+  t.journal.set(t.handledException, isReal(previous, Py_None) ? nullptr : previous);
+}
+
+namespace {
+
+void checkExceptionTypes(Trace& t, Value* types) {
+  auto bad = [&](Value* v) { return !isReal(v) || !PyType_Check(realObject(v)) || !PyExceptionClass_Check(realObject(v)); };
+  bool wrong = false;
+  if (asTuple(types) || (isReal(types) && PyTuple_Check(realObject(types)))) {
+    for (Value* v : itemsOf(t, types)) wrong |= bad(v);
+  } else {
+    wrong = bad(types);
+  }
+  if (wrong) raise(t, PyExc_TypeError, "catching classes that do not inherit from BaseException is not allowed");
+}
+
+}  // namespace
+
+void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
+  Value* types = f.pop();
+  Value* exception = f.top();
+  checkExceptionTypes(t, types);
+  bool match = false;
+  auto one = [&](Value* v) {
+    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(t.identity(v))) != 0;
+  };
+  if (isReal(types) && PyType_Check(realObject(types)))
+    match = one(types);
+  else
+    for (Value* v : itemsOf(t, types)) match = match || one(v);
+  f.push(t.boolean(match));
+}
+
+void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
+void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
+
+void handleReraise(Trace&, FrameState& f, const Instr&) { throw Raised{f.pop()}; }
+
+namespace {
+
+bool isExceptionClass(Value* v) { return isReal(v) && PyExceptionClass_Check(realObject(v)); }
+
+// The instance that `raise v` raises.
+Value* exceptionFrom(Trace& t, Value* v) {
+  if (isExceptionClass(v)) return call(t, v, {});
+  PyTypeObject* type = t.typeOf(v);
+  if (!PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) raise(t, PyExc_TypeError, "exceptions must derive from BaseException");
+  return v;
+}
+
+void link(Trace& t, Value* exception, const char* name, Value* other) {
+  PyObject* attribute = t.keep(checked(PyUnicode_InternFromString(name)));
+  if (exception->kind == Kind::Instance) return genericSetAttr(t, exception, attribute, other);
+  // A real exception that this trace made: linked for real where both are real.
+  if (isReal(exception) && isReal(other) && !exception->source && !other->source) {
+    if (realObject(exception) != realObject(other)) checkedStatus(PyObject_SetAttr(realObject(exception), attribute, realObject(other)));
+    return;
+  }
+}
+
+}  // namespace
+
+void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
+  if (in.arg == 0) {
+    if (!t.handledException) raise(t, PyExc_RuntimeError, "No active exception to reraise");
+    throw Raised{t.handledException};
+  }
+  Value* cause = in.arg == 2 ? f.pop() : nullptr;
+  Value* exception = exceptionFrom(t, f.pop());
+  if (cause) {
+    if (isSame(t, cause, t.none())) {
+      link(t, exception, "__cause__", t.none());
+    } else {
+      if (!isExceptionClass(cause) && !PyType_FastSubclass(t.typeOf(cause), Py_TPFLAGS_BASE_EXC_SUBCLASS))
+        raise(t, PyExc_TypeError, "exception causes must derive from BaseException");
+      link(t, exception, "__cause__", exceptionFrom(t, cause));
+    }
+  }
+  if (t.handledException && t.handledException != exception) link(t, exception, "__context__", t.handledException);
+  throw Raised{exception};
+}
+
+void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {
+  Value* exception = f.pop();
+  if (PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+    ObjectRef text = checked(PyUnicode_FromString("generator raised StopIteration"));
+    f.push(t.real(checked(PyObject_CallOneArg(PyExc_RuntimeError, text.get()))));
+    return;
+  }
+  f.push(exception);
+}
+
+// ---- imports and rare ops --------------------------------------------------------------------------------------------
+
+void handleImportName(Trace& t, FrameState& f, const Instr& in) {
+  Value* fromlist = f.pop();
+  Value* level = f.pop();
+  PyObject* from = t.constant(fromlist);
+  std::optional<long long> n = asInteger(t, level);
+  if (!from || !n) unsupported(BreakReason::Import, "an import with computed names");
+  ObjectRef module = ObjectRef::steal(PyImport_ImportModuleLevelObject(in.object, f.globals, nullptr, from, static_cast<int>(*n)));
+  if (!module) raiseCurrent(t);
+  // What sys.modules says is what the import statement gives: guarded there.
+  PyObject* modules = PyImport_GetModuleDict();
+  PyObject* name = PyModule_Check(module.get()) ? PyModule_GetNameObject(module.get()) : nullptr;
+  if (!name) {
+    PyErr_Clear();
+    f.push(t.real(std::move(module)));
+    return;
+  }
+  ObjectRef ownedName = ObjectRef::steal(name);
+  if (PyDict_GetItemWithError(modules, name) == module.get()) {
+    const Source* s = t.sources.dictItem(t.sources.pinned(modules), name);
+    f.push(t.wrap(module.get(), s));
+  } else {
+    f.push(t.real(std::move(module)));
+  }
+}
+
+void handleImportFrom(Trace& t, FrameState& f, const Instr& in) {
+  Value* module = f.top();
+  Value* v = getAttrOrNull(t, module, in.object);
+  if (!v) {
+    PyObject* object = isReal(module) ? realObject(module) : nullptr;
+    ObjectRef name = object && PyModule_Check(object) ? ObjectRef::steal(PyModule_GetNameObject(object)) : nullptr;
+    PyErr_Clear();
+    ObjectRef full = name ? ObjectRef::steal(PyUnicode_FromFormat("%U.%U", name.get(), in.object)) : nullptr;
+    PyObject* sub = full ? PyDict_GetItemWithError(PyImport_GetModuleDict(), full.get()) : nullptr;
+    if (!sub) {
+      const char* text = PyUnicode_AsUTF8(in.object);
+      raise(t, PyExc_ImportError, std::string("cannot import name '") + (text ? text : "?") + "'");
+    }
+    v = t.wrap(sub, t.sources.dictItem(t.sources.pinned(PyImport_GetModuleDict()), full.get()));
+  }
+  f.push(v);
+}
+
+#define CD_REFUSED(name, text) \
+  void handle##name(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, text); }
+CD_REFUSED(ImportStar, "import *")
+CD_REFUSED(PrintExpr, "the interactive print of an expression")
+CD_REFUSED(SetupAnnotations, "annotations of a module or class body")
+CD_REFUSED(TypeVar, "a type parameter")
+CD_REFUSED(ParamSpec, "a type parameter")
+CD_REFUSED(TypeVarTuple, "a type parameter")
+CD_REFUSED(SubscriptGeneric, "a type parameter")
+CD_REFUSED(TypeAlias, "a type alias statement")
+CD_REFUSED(TypeVarWithBound, "a type parameter")
+CD_REFUSED(TypeVarWithConstraints, "a type parameter")
+CD_REFUSED(SetFunctionTypeParams, "a type parameter")
+#undef CD_REFUSED
+
+}  // namespace cdynamo

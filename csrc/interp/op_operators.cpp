@@ -1,0 +1,291 @@
+// Operators, attributes, subscripts, formatting, building and unpacking of containers.
+#include "interp/handlers.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+// ---- operators and attributes ----------------------------------------------------------------------------------------
+
+void handleUnaryPositive(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '+', f.pop())); }
+void handleUnaryNegative(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '-', f.pop())); }
+void handleUnaryInvert(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '~', f.pop())); }
+void handleUnaryNot(Trace& t, FrameState& f, const Instr&) { f.push(t.boolean(!truth(t, f.pop()))); }
+
+void handleBinaryOp(Trace& t, FrameState& f, const Instr& in) {
+  Value* right = f.pop();
+  Value* left = f.pop();
+  f.push(binaryOp(t, in.arg, left, right));
+}
+
+void handleCompareOp(Trace& t, FrameState& f, const Instr& in) {
+  Value* right = f.pop();
+  Value* left = f.pop();
+  f.push(compareOp(t, in.arg, left, right));
+}
+
+void handleIsOp(Trace& t, FrameState& f, const Instr& in) {
+  Value* right = f.pop();
+  Value* left = f.pop();
+  f.push(t.boolean(isSame(t, left, right) != (in.arg != 0)));
+}
+
+void handleContainsOp(Trace& t, FrameState& f, const Instr& in) {
+  Value* container = f.pop();
+  Value* item = f.pop();
+  f.push(t.boolean(contains(t, container, item) != (in.arg != 0)));
+}
+
+void handleBinarySubscr(Trace& t, FrameState& f, const Instr&) {
+  Value* key = f.pop();
+  Value* container = f.pop();
+  f.push(getItem(t, container, key));
+}
+
+void handleStoreSubscr(Trace& t, FrameState& f, const Instr&) {
+  Value* key = f.pop();
+  Value* container = f.pop();
+  Value* value = f.pop();
+  setItem(t, container, key, value);
+}
+
+void handleDeleteSubscr(Trace& t, FrameState& f, const Instr&) {
+  Value* key = f.pop();
+  Value* container = f.pop();
+  delItem(t, container, key);
+}
+
+void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) { f.push(getAttr(t, f.pop(), in.object)); }
+void handleLoadMethod(Trace& t, FrameState& f, const Instr& in) { f.push(getAttr(t, f.pop(), in.object)); }
+
+void handleStoreAttr(Trace& t, FrameState& f, const Instr& in) {
+  Value* object = f.pop();
+  Value* value = f.pop();
+  setAttr(t, object, in.object, value);
+}
+
+void handleDeleteAttr(Trace& t, FrameState& f, const Instr& in) { delAttr(t, f.pop(), in.object); }
+
+// ---- building --------------------------------------------------------------------------------------------------------
+
+void handleBuildTuple(Trace& t, FrameState& f, const Instr& in) { f.push(t.tuple(f.popMany(static_cast<size_t>(in.arg)))); }
+void handleBuildList(Trace& t, FrameState& f, const Instr& in) { f.push(t.list(f.popMany(static_cast<size_t>(in.arg)))); }
+
+void handleBuildSet(Trace& t, FrameState& f, const Instr& in) {
+  auto* s = t.make<SetValue>();
+  s->type = &PySet_Type;
+  for (Value* v : f.popMany(static_cast<size_t>(in.arg))) t.setAdd(s, t.keyOf(v));
+  f.push(s);
+}
+
+void handleBuildMap(Trace& t, FrameState& f, const Instr& in) {
+  DictValue* d = t.dict();
+  std::vector<Value*> items = f.popMany(static_cast<size_t>(in.arg) * 2);
+  for (size_t i = 0; i < items.size(); i += 2) t.dictSet(d, t.keyOf(items[i]), items[i + 1]);
+  f.push(d);
+}
+
+void handleBuildConstKeyMap(Trace& t, FrameState& f, const Instr& in) {
+  PyObject* keys = t.constant(f.pop());
+  DictValue* d = t.dict();
+  std::vector<Value*> values = f.popMany(static_cast<size_t>(in.arg));
+  for (size_t i = 0; i < values.size(); i++) t.dictSet(d, t.keyOf(t.realShared(PyTuple_GET_ITEM(keys, static_cast<Py_ssize_t>(i)))), values[i]);
+  f.push(d);
+}
+
+void handleBuildString(Trace& t, FrameState& f, const Instr& in) {
+  ObjectRef parts = checked(PyList_New(0));
+  for (Value* v : f.popMany(static_cast<size_t>(in.arg))) {
+    PyObject* c = t.constant(v);
+    if (!c) unsupported(BreakReason::UnsupportedOperator, "a string made from " + describe(v));
+    checkedStatus(PyList_Append(parts.get(), c));
+  }
+  static PyObject* empty = PyUnicode_InternFromString("");
+  f.push(t.real(checked(PyUnicode_Join(empty, parts.get()))));
+}
+
+void handleBuildSlice(Trace& t, FrameState& f, const Instr& in) {
+  Value* step = in.arg == 3 ? f.pop() : t.none();
+  Value* stop = f.pop();
+  Value* start = f.pop();
+  f.push(t.make<SliceValue>(start, stop, step));
+}
+
+void handleListAppend(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  t.append(as<ListValue>(f.top(static_cast<size_t>(in.arg))), v);
+}
+
+void handleSetAdd(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  t.setAdd(as<SetValue>(f.top(static_cast<size_t>(in.arg))), t.keyOf(v));
+}
+
+void handleMapAdd(Trace& t, FrameState& f, const Instr& in) {
+  Value* value = f.pop();
+  Value* key = f.pop();
+  t.dictSet(as<DictValue>(f.top(static_cast<size_t>(in.arg))), t.keyOf(key), value);
+}
+
+void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
+  Value* iterable = f.pop();
+  auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
+  for (Value* v : itemsOf(t, iterable)) t.append(l, v);
+}
+
+void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
+  Value* iterable = f.pop();
+  auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
+  for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
+}
+
+namespace {
+
+// Adds a mapping's items to a dict; with `unique`, a repeated key is the TypeError of a call.
+void mergeMapping(Trace& t, FrameState& f, DictValue* into, Value* mapping, bool unique) {
+  auto put = [&](Value* key, Value* value) {
+    DictKey k = t.keyOf(key);
+    if (unique && t.dictGet(into, k)) {
+      PyObject* name = t.constant(key);
+      const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : "?";
+      raise(t, PyExc_TypeError, std::string("function got multiple values for keyword argument '") + text + "'");
+    }
+    t.dictSet(into, k, value);
+  };
+  if (DictValue* d = asDict(mapping)) {
+    t.complete(d);
+    for (size_t i = 0; i < d->entries.size(); i++)
+      if (d->entries[i].value) put(d->entries[i].key.value, d->entries[i].value);
+    return;
+  }
+  (void)f;
+  Value* keys = getAttrOrNull(t, mapping, t.keep(checked(PyUnicode_InternFromString("keys"))));
+  if (!keys) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(mapping)->tp_name + "' object is not a mapping");
+  for (Value* key : itemsOf(t, call(t, keys, {}))) put(key, getItem(t, mapping, key));
+}
+
+}  // namespace
+
+void handleDictUpdate(Trace& t, FrameState& f, const Instr& in) {
+  Value* mapping = f.pop();
+  mergeMapping(t, f, as<DictValue>(f.top(static_cast<size_t>(in.arg))), mapping, false);
+}
+
+void handleDictMerge(Trace& t, FrameState& f, const Instr& in) {
+  Value* mapping = f.pop();
+  mergeMapping(t, f, as<DictValue>(f.top(static_cast<size_t>(in.arg))), mapping, true);
+}
+
+void handleListToTuple(Trace& t, FrameState& f, const Instr&) {
+  auto* l = as<ListValue>(f.pop());
+  t.load(l);
+  f.push(t.tuple(l->items));
+}
+
+void handleFormatValue(Trace& t, FrameState& f, const Instr& in) {
+  Value* spec = (in.arg & 4) ? f.pop() : nullptr;
+  Value* v = f.pop();
+  f.push(format(t, v, spec, in.arg & 3));
+}
+
+// ---- unpacking -------------------------------------------------------------------------------------------------------
+
+void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  std::vector<Value*> items;
+  size_t want = static_cast<size_t>(in.arg);
+  if (asList(v) || asTuple(v)) {
+    items = itemsOf(t, v);
+  } else {
+    // Any iterator: one item more than wanted is read, as CPython does.
+    Value* it = iterate(t, v);
+    while (items.size() <= want) {
+      Value* item = next(t, it);
+      if (!item) break;
+      items.push_back(item);
+    }
+  }
+  if (items.size() < want)
+    raise(t, PyExc_ValueError, "not enough values to unpack (expected " + std::to_string(want) + ", got " + std::to_string(items.size()) + ")");
+  if (items.size() > want) raise(t, PyExc_ValueError, "too many values to unpack (expected " + std::to_string(want) + ")");
+  for (size_t i = want; i-- > 0;) f.push(items[i]);
+}
+
+void handleUnpackEx(Trace& t, FrameState& f, const Instr& in) {
+  std::vector<Value*> items = itemsOf(t, f.pop());
+  size_t before = static_cast<size_t>(unpackBefore(in.arg)), after = static_cast<size_t>(unpackAfter(in.arg));
+  if (items.size() < before + after)
+    raise(t, PyExc_ValueError, "not enough values to unpack (expected at least " + std::to_string(before + after) + ", got " + std::to_string(items.size()) + ")");
+  size_t rest = items.size() - after;
+  for (size_t i = items.size(); i-- > rest;) f.push(items[i]);
+  f.push(t.list(std::vector<Value*>(items.begin() + static_cast<ptrdiff_t>(before), items.begin() + static_cast<ptrdiff_t>(rest))));
+  for (size_t i = before; i-- > 0;) f.push(items[i]);
+}
+
+// ---- pattern matching ------------------------------------------------------------------------------------------------
+
+void handleGetLen(Trace& t, FrameState& f, const Instr&) { f.push(t.integer(length(t, f.top()))); }
+
+namespace {
+
+bool hasTypeFlag(Trace& t, Value* v, unsigned long flag) { return PyType_HasFeature(t.typeOf(v), flag); }
+
+}  // namespace
+
+void handleMatchMapping(Trace& t, FrameState& f, const Instr&) { f.push(t.boolean(hasTypeFlag(t, f.top(), Py_TPFLAGS_MAPPING))); }
+void handleMatchSequence(Trace& t, FrameState& f, const Instr&) { f.push(t.boolean(hasTypeFlag(t, f.top(), Py_TPFLAGS_SEQUENCE))); }
+
+void handleMatchKeys(Trace& t, FrameState& f, const Instr&) {
+  Value* keys = f.top(1);
+  Value* subject = f.top(2);
+  std::vector<Value*> values;
+  DictValue* d = asDict(subject);
+  for (Value* key : itemsOf(t, keys)) {
+    Value* v = nullptr;
+    if (d && subject->kind == Kind::Dict) {
+      v = t.dictGet(d, t.keyOf(key));
+    } else {
+      Value* missing = t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))));
+      v = call(t, getAttr(t, subject, "get"), {{key, missing}, {}});
+      if (v == missing) v = nullptr;
+    }
+    if (!v) return f.push(t.none());
+    values.push_back(v);
+  }
+  f.push(t.tuple(std::move(values)));
+}
+
+void handleMatchClass(Trace& t, FrameState& f, const Instr& in) {
+  Value* names = f.pop();
+  Value* cls = f.pop();
+  Value* subject = f.pop();
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "called match pattern must be a class");
+  if (!isInstance(t, subject, cls)) return f.push(t.none());
+  std::vector<Value*> attrs;
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(cls));
+  if (in.arg > 0) {
+    static PyObject* matchArgs = PyUnicode_InternFromString("__match_args__");
+    Value* args = getTypeAttr(t, type, matchArgs);
+    if (args) {
+      std::vector<Value*> list = itemsOf(t, args);
+      if (list.size() < static_cast<size_t>(in.arg))
+        raise(t, PyExc_TypeError, std::string(type->tp_name) + "() accepts " + std::to_string(list.size()) + " positional sub-patterns (" + std::to_string(in.arg) + " given)");
+      for (int i = 0; i < in.arg; i++) {
+        Value* v = getAttrOrNull(t, subject, t.constant(list[static_cast<size_t>(i)]));
+        if (!v) return f.push(t.none());
+        attrs.push_back(v);
+      }
+    } else if (PyType_HasFeature(type, _Py_TPFLAGS_MATCH_SELF) && in.arg == 1) {
+      attrs.push_back(subject);
+    } else {
+      raise(t, PyExc_TypeError, std::string(type->tp_name) + "() accepts 0 positional sub-patterns (" + std::to_string(in.arg) + " given)");
+    }
+  }
+  for (Value* name : itemsOf(t, names)) {
+    Value* v = getAttrOrNull(t, subject, t.constant(name));
+    if (!v) return f.push(t.none());
+    attrs.push_back(v);
+  }
+  f.push(t.tuple(std::move(attrs)));
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,185 @@
+// Stack shuffles, constants, locals, cells, globals and names.
+#include "interp/handlers.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+void handleNop(Trace&, FrameState&, const Instr&) {}
+void handleResume(Trace&, FrameState&, const Instr&) {}
+void handlePopTop(Trace&, FrameState& f, const Instr&) { f.pop(); }
+void handleCopy(Trace&, FrameState& f, const Instr& in) { f.push(f.top(static_cast<size_t>(in.arg))); }
+
+void handleSwap(Trace&, FrameState& f, const Instr& in) {
+  std::vector<Value*> items = f.popMany(static_cast<size_t>(in.arg));
+  std::swap(items.front(), items.back());
+  for (Value* v : items) f.push(v);
+}
+
+void handleLoadConst(Trace& t, FrameState& f, const Instr& in) { f.push(t.realShared(in.object)); }
+
+namespace {
+
+std::string slotName(const FrameState& f, int slot) {
+  const char* name = PyUnicode_AsUTF8(f.code->localName(slot));
+  return name ? name : "?";
+}
+
+}  // namespace
+
+void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.locals[static_cast<size_t>(in.arg)];
+  if (v == nullptr || v->kind == Kind::Unbound)
+    raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, in.arg) + "' where it is not associated with a value");
+  f.push(v);
+}
+
+void handleStoreFast(Trace&, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  f.locals[static_cast<size_t>(in.arg)] = v->kind == Kind::Unbound ? nullptr : v;
+  if (v->kind == Kind::Tensor) {
+    auto* tensor = as<TensorValue>(v);
+    if (tensor->node && tensor->node->op != NodeOp::Placeholder && tensor->node->nameHint.empty()) tensor->node->nameHint = slotName(f, in.arg);
+  }
+}
+
+void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
+  if (f.locals[static_cast<size_t>(in.arg)] == nullptr)
+    raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, in.arg) + "' where it is not associated with a value");
+  f.locals[static_cast<size_t>(in.arg)] = nullptr;
+}
+
+void handleLoadFastAndClear(Trace& t, FrameState& f, const Instr& in) {
+  Value*& slot = f.locals[static_cast<size_t>(in.arg)];
+  f.push(slot ? slot : t.unbound());
+  slot = nullptr;
+}
+
+// ---- globals and names -----------------------------------------------------------------------------------------------
+
+namespace {
+
+Value* loadGlobalOrNull(Trace& t, FrameState& f, PyObject* name) {
+  if (Value* v = t.dictGetName(f.globalsDict, name)) return v;
+  return t.dictGetName(f.builtinsDict, name);
+}
+
+[[noreturn]] void nameError(Trace& t, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  raise(t, PyExc_NameError, std::string("name '") + (text ? text : "?") + "' is not defined");
+}
+
+}  // namespace
+
+void handleLoadGlobal(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = loadGlobalOrNull(t, f, in.object);
+  if (!v) nameError(t, in.object);
+  f.push(v);
+}
+
+void handleStoreGlobal(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  t.dictSet(f.globalsDict, t.keyOf(t.realShared(in.object)), v);
+}
+
+void handleDeleteGlobal(Trace& t, FrameState& f, const Instr& in) {
+  if (!t.dictDelete(f.globalsDict, t.keyOf(t.realShared(in.object)))) nameError(t, in.object);
+}
+
+void handleLoadName(Trace& t, FrameState& f, const Instr& in) {
+  if (f.names)
+    if (Value* v = t.dictGetName(f.names, in.object)) return f.push(v);
+  handleLoadGlobal(t, f, in);
+}
+
+void handleStoreName(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  t.dictSet(f.names ? f.names : f.globalsDict, t.keyOf(t.realShared(in.object)), v);
+}
+
+void handleDeleteName(Trace& t, FrameState& f, const Instr& in) {
+  if (!t.dictDelete(f.names ? f.names : f.globalsDict, t.keyOf(t.realShared(in.object)))) nameError(t, in.object);
+}
+
+void handleLoadLocals(Trace&, FrameState& f, const Instr&) {
+  if (!f.names) unsupported(BreakReason::UnsupportedOpcode, "the locals of a module body");
+  f.push(f.names);
+}
+
+void handleLoadFromDictOrGlobals(Trace& t, FrameState& f, const Instr& in) {
+  Value* mapping = f.pop();
+  DictValue* d = asDict(mapping);
+  Value* v = d ? t.dictGetName(d, in.object) : nullptr;
+  if (!v) v = loadGlobalOrNull(t, f, in.object);
+  if (!v) nameError(t, in.object);
+  f.push(v);
+}
+
+// ---- cells -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+CellValue* cellAt(FrameState& f, int slot) {
+  Value* v = f.locals[static_cast<size_t>(slot)];
+  CD_CHECK(v && v->kind == Kind::Cell, "a cell slot without a cell");
+  return as<CellValue>(v);
+}
+
+Value* derefOrRaise(Trace& t, FrameState& f, int slot) {
+  Value* v = t.cellContents(cellAt(f, slot));
+  if (v) return v;
+  if (slot >= f.code->firstFree())
+    raise(t, PyExc_NameError, "cannot access free variable '" + slotName(f, slot) + "' where it is not associated with a value in enclosing scope");
+  raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, slot) + "' where it is not associated with a value");
+}
+
+}  // namespace
+
+void handleMakeCell(Trace& t, FrameState& f, const Instr& in) {
+  Value*& slot = f.locals[static_cast<size_t>(in.arg)];
+  auto* cell = t.make<CellValue>();
+  cell->type = &PyCell_Type;
+  cell->contents = slot;
+  slot = cell;
+}
+
+void handleCopyFreeVars(Trace&, FrameState& f, const Instr& in) {
+  CD_CHECK(f.closure != nullptr, "free variables without a closure");
+  auto* cells = as<TupleValue>(f.closure);
+  size_t first = f.locals.size() - static_cast<size_t>(in.arg);
+  for (size_t i = 0; i < static_cast<size_t>(in.arg); i++) f.locals[first + i] = cells->items[i];
+}
+
+void handleLoadClosure(Trace&, FrameState& f, const Instr& in) { f.push(f.locals[static_cast<size_t>(in.arg)]); }
+void handleLoadDeref(Trace& t, FrameState& f, const Instr& in) { f.push(derefOrRaise(t, f, in.arg)); }
+
+void handleLoadClassDeref(Trace& t, FrameState& f, const Instr& in) {
+  if (f.names)
+    if (Value* v = t.dictGetName(f.names, f.code->localName(in.arg))) return f.push(v);
+  f.push(derefOrRaise(t, f, in.arg));
+}
+
+void handleLoadFromDictOrDeref(Trace& t, FrameState& f, const Instr& in) {
+  DictValue* d = asDict(f.pop());
+  Value* v = d ? t.dictGetName(d, f.code->localName(in.arg)) : nullptr;
+  f.push(v ? v : derefOrRaise(t, f, in.arg));
+}
+
+void handleStoreDeref(Trace& t, FrameState& f, const Instr& in) {
+  Value* v = f.pop();
+  t.setCell(cellAt(f, in.arg), v);
+}
+
+void handleDeleteDeref(Trace& t, FrameState& f, const Instr& in) {
+  derefOrRaise(t, f, in.arg);
+  t.setCell(cellAt(f, in.arg), nullptr);
+}
+
+void handleLoadBuildClass(Trace& t, FrameState& f, const Instr&) {
+  PyObject* build = PyDict_GetItemString(f.builtins, "__build_class__");
+  if (!build) raise(t, PyExc_NameError, "__build_class__ not found");
+  f.push(t.realShared(build));
+}
+
+void handleLoadAssertionError(Trace& t, FrameState& f, const Instr&) { f.push(t.realShared(PyExc_AssertionError)); }
+
+}  // namespace cdynamo

@@ -1,0 +1,559 @@
+// Operators, comparisons, truth and text of symbolic values.
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "interp/protocol.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+namespace {
+
+struct OperatorNames {
+  const char* function;   // in module operator
+  const char* method;
+  const char* reflected;
+  const char* symbol;
+};
+
+// By NB_* number; the in-place forms follow at +13.
+constexpr OperatorNames kBinary[] = {
+    {"add", "__add__", "__radd__", "+"},          {"and_", "__and__", "__rand__", "&"},
+    {"floordiv", "__floordiv__", "__rfloordiv__", "//"}, {"lshift", "__lshift__", "__rlshift__", "<<"},
+    {"matmul", "__matmul__", "__rmatmul__", "@"}, {"mul", "__mul__", "__rmul__", "*"},
+    {"mod", "__mod__", "__rmod__", "%"},          {"or_", "__or__", "__ror__", "|"},
+    {"pow", "__pow__", "__rpow__", "** or pow()"}, {"rshift", "__rshift__", "__rrshift__", ">>"},
+    {"sub", "__sub__", "__rsub__", "-"},          {"truediv", "__truediv__", "__rtruediv__", "/"},
+    {"xor", "__xor__", "__rxor__", "^"},
+};
+constexpr int kInplace = 13;
+
+PyObject* operatorFunction(const std::string& name) {
+  static std::unordered_map<std::string, PyObject*> table;
+  PyObject*& fn = table[name];
+  if (!fn) {
+    ObjectRef module = checked(PyImport_ImportModule("operator"));
+    fn = PyObject_GetAttrString(module.get(), name.c_str());
+    if (!fn) throw PythonError{};
+  }
+  return fn;
+}
+
+PyObject* nativeBinary(int op, PyObject* a, PyObject* b) {
+  switch (op % kInplace) {
+    case 0: return PyNumber_Add(a, b);
+    case 1: return PyNumber_And(a, b);
+    case 2: return PyNumber_FloorDivide(a, b);
+    case 3: return PyNumber_Lshift(a, b);
+    case 4: return PyNumber_MatrixMultiply(a, b);
+    case 5: return PyNumber_Multiply(a, b);
+    case 6: return PyNumber_Remainder(a, b);
+    case 7: return PyNumber_Or(a, b);
+    case 8: return PyNumber_Power(a, b, Py_None);
+    case 9: return PyNumber_Rshift(a, b);
+    case 10: return PyNumber_Subtract(a, b);
+    case 11: return PyNumber_TrueDivide(a, b);
+    default: return PyNumber_Xor(a, b);
+  }
+}
+
+std::string inplaceName(int op) {
+  std::string name = kBinary[op % kInplace].function;
+  if (name.back() == '_') name.pop_back();
+  return "i" + name;
+}
+
+bool isNotImplemented(Value* v) { return isReal(v, Py_NotImplemented); }
+
+// The special method found on the type, called with self and other; null where missing or NotImplemented.
+Value* trySpecial(Trace& t, Value* self, const char* name, Value* other) {
+  Value* method = specialMethod(t, self, name);
+  if (!method) return nullptr;
+  Value* v = call1(t, method, other);
+  return isNotImplemented(v) ? nullptr : v;
+}
+
+bool isContainer(Value* v) { return asList(v) || asTuple(v) || asDict(v) || asSet(v); }
+
+std::vector<Value*> repeat(const std::vector<Value*>& items, long long n) {
+  std::vector<Value*> out;
+  for (long long i = 0; i < n; i++) out.insert(out.end(), items.begin(), items.end());
+  return out;
+}
+
+// Sequence and set operators on symbolic containers of exact builtin types; null where they do not apply.
+Value* containerOp(Trace& t, int op, Value* a, Value* b) {
+  int base = op % kInplace;
+  bool inplace = op >= kInplace;
+  if (base == 0) {
+    if (a->kind == Kind::List && inplace) {
+      for (Value* v : itemsOf(t, b)) t.append(as<ListValue>(a), v);
+      return a;
+    }
+    if (a->kind == Kind::List && b->kind == Kind::List) {
+      auto items = itemsOf(t, a);
+      auto more = itemsOf(t, b);
+      items.insert(items.end(), more.begin(), more.end());
+      return t.list(std::move(items));
+    }
+    auto isTupleLike = [](Value* v) { return asTuple(v) || (isReal(v) && PyTuple_Check(realObject(v))); };
+    if (isTupleLike(a) && isTupleLike(b)) {
+      auto items = itemsOf(t, a);
+      auto more = itemsOf(t, b);
+      items.insert(items.end(), more.begin(), more.end());
+      bool size = a->kind == Kind::Tuple && as<TupleValue>(a)->type == sizeType() && b->kind == Kind::Tuple && as<TupleValue>(b)->type == sizeType();
+      return t.tuple(std::move(items), size ? sizeType() : &PyTuple_Type);
+    }
+  }
+  if (base == 5) {
+    for (int side = 0; side < 2; side++) {
+      Value* seq = side ? b : a;
+      std::optional<long long> n = (seq->kind == Kind::List || asTuple(seq)) ? asInteger(t, side ? a : b) : std::nullopt;
+      if (!n) continue;
+      auto items = repeat(itemsOf(t, seq), *n);
+      if (seq->kind != Kind::List) return t.tuple(std::move(items));
+      if (inplace && !side) {
+        t.setItems(as<ListValue>(seq), std::move(items));
+        return seq;
+      }
+      return t.list(std::move(items));
+    }
+  }
+  if (base == 7 && a->kind == Kind::Dict && b->kind == Kind::Dict) {
+    DictValue* into = as<DictValue>(a);
+    t.complete(as<DictValue>(a));
+    t.complete(as<DictValue>(b));
+    if (!inplace) {
+      into = t.dict();
+      into->type = as<DictValue>(a)->type;
+      for (const DictEntry& e : as<DictValue>(a)->entries)
+        if (e.value) t.dictSet(into, e.key, e.value);
+    }
+    for (const DictEntry& e : as<DictValue>(b)->entries)
+      if (e.value) t.dictSet(into, e.key, e.value);
+    return into;
+  }
+  auto setLike = [](Value* v) { return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) || (isReal(v) && PyAnySet_Check(realObject(v))); };
+  if (setLike(a) && setLike(b) && (base == 1 || base == 7 || base == 10 || base == 12)) {
+    auto left = itemsOf(t, a);
+    auto right = itemsOf(t, b);
+    auto* rightSet = t.make<SetValue>();
+    auto* leftSet = t.make<SetValue>();
+    for (Value* v : right) t.setAdd(rightSet, t.keyOf(v));
+    for (Value* v : left) t.setAdd(leftSet, t.keyOf(v));
+    auto* out = t.make<SetValue>();
+    out->type = a->kind == Kind::Set ? as<SetValue>(a)->type : &PySet_Type;
+    for (Value* v : left) {
+      bool in = t.setHas(rightSet, t.keyOf(v));
+      if (base == 7 || (base == 1 && in) || ((base == 10 || base == 12) && !in)) t.setAdd(out, t.keyOf(v));
+    }
+    if (base == 7 || base == 12)
+      for (Value* v : right)
+        if (base == 7 || !t.setHas(leftSet, t.keyOf(v))) t.setAdd(out, t.keyOf(v));
+    if (inplace && a->kind == Kind::Set) {
+      auto* s = as<SetValue>(a);
+      t.load(s);
+      t.touch(s);
+      t.journal.onRollback([s, items = s->items, index = s->index] {
+        s->items = items;
+        s->index = index;
+      });
+      s->items = out->items;
+      s->index = out->index;
+      return s;
+    }
+    return out;
+  }
+  return nullptr;
+}
+
+[[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
+  raise(t, PyExc_TypeError, std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+}
+
+}  // namespace
+
+Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
+  int base = op % kInplace;
+  bool inplace = op >= kInplace;
+  if (isTensor(a) || isTensor(b)) {
+    if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
+      bool onTensor = inplace && isTensor(a);
+      return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
+    }
+  }
+  PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
+  PyObject* cb = ca ? t.constant(b) : nullptr;
+  if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
+  if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView)) {
+    if (Value* v = containerOp(t, op, a, b)) return v;
+  }
+  if (base == 6 && ca && PyUnicode_Check(ca)) {
+    // "..." % (...): the parts as constants, where they can be.
+    std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
+    ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
+    for (size_t i = 0; i < parts.size(); i++) {
+      Value* text = t.constant(parts[i]) ? parts[i] : str(t, parts[i]);
+      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(t.constant(text)).release());
+    }
+    return t.real(native(t, PyUnicode_Format(ca, args.get())));
+  }
+  const OperatorNames& names = kBinary[base];
+  if (inplace) {
+    if (a->kind == Kind::Instance) {
+      std::string method = std::string("__i") + (names.method + 2);
+      if (Value* v = trySpecial(t, a, method.c_str(), b)) return v;
+    }
+  }
+  if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
+    PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
+    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && b->kind == Kind::Instance;
+    if (reflectedFirst)
+      if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
+    if (a->kind == Kind::Instance)
+      if (Value* v = trySpecial(t, a, names.method, b)) return v;
+    if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
+      if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
+    if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
+    badOperands(t, names.symbol, inplace, a, b);
+  }
+  if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
+  badOperands(t, names.symbol, inplace, a, b);
+}
+
+Value* unaryOp(Trace& t, char op, Value* v) {
+  if (isTensor(v)) return recordOp(t, operatorFunction(op == '-' ? "neg" : op == '+' ? "pos" : "invert"), false, {{v}, {}});
+  if (PyObject* c = t.constant(v))
+    return t.real(native(t, op == '-' ? PyNumber_Negative(c) : op == '+' ? PyNumber_Positive(c) : PyNumber_Invert(c)));
+  const char* name = op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__";
+  if (v->kind == Kind::Instance)
+    if (Value* method = specialMethod(t, v, name)) return call(t, method, {});
+  raise(t, PyExc_TypeError, std::string("bad operand type for unary ") + op + ": '" + t.typeOf(v)->tp_name + "'");
+}
+
+// ---- comparison ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* kCompareFunction[] = {"lt", "le", "eq", "ne", "gt", "ge"};
+constexpr const char* kCompareMethod[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
+constexpr const char* kCompareSymbol[] = {"<", "<=", "==", "!=", ">", ">="};
+constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+
+bool isSequenceLike(Value* v) { return asList(v) || asTuple(v) || (isReal(v) && (PyTuple_Check(realObject(v)) || PyList_Check(realObject(v)))); }
+
+bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
+  bool listA = PyType_FastSubclass(t.typeOf(a), Py_TPFLAGS_LIST_SUBCLASS), listB = PyType_FastSubclass(t.typeOf(b), Py_TPFLAGS_LIST_SUBCLASS);
+  return listA == listB;
+}
+
+}  // namespace
+
+bool equals(Trace& t, Value* a, Value* b) {
+  if (a == b) return true;
+  return truth(t, compareOp(t, Py_EQ, a, b));
+}
+
+Value* compareOp(Trace& t, int op, Value* a, Value* b) {
+  if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
+    Value* other = isTensor(a) ? b : a;
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !t.isConstant(other) ) return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
+    return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
+  }
+  PyObject* ca = t.constant(a);
+  PyObject* cb = ca ? t.constant(b) : nullptr;
+  if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
+  if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
+    PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
+    auto overrides = [&](Value* v, int o) {
+      if (v->kind != Kind::Instance) return false;
+      static PyObject* names[6] = {};
+      if (!names[o]) names[o] = PyUnicode_InternFromString(kCompareMethod[o]);
+      PyObject* d = lookUp(t, t.typeOf(v), names[o]);
+      return d && Py_TYPE(d) != &PyWrapperDescr_Type;
+    };
+    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && overrides(b, kSwapped[op]);
+    if (reflectedFirst)
+      if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
+    if (overrides(a, op)) {
+      if (Value* v = trySpecial(t, a, kCompareMethod[op], b)) return v;
+    } else if (op == Py_NE && overrides(a, Py_EQ)) {
+      if (Value* v = trySpecial(t, a, "__eq__", b)) return t.boolean(!truth(t, v));
+    }
+    if (!reflectedFirst && overrides(b, kSwapped[op])) {
+      if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
+    } else if (op == Py_NE && overrides(b, Py_EQ)) {
+      if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
+    }
+  }
+  if (isSequenceLike(a) && isSequenceLike(b)) {
+    if (!sequenceKindMatches(t, a, b)) {
+      if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
+      raise(t, PyExc_TypeError, std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+    }
+    auto x = itemsOf(t, a), y = itemsOf(t, b);
+    if (x.size() != y.size() && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
+    size_t i = 0;
+    while (i < x.size() && i < y.size() && equals(t, x[i], y[i])) i++;
+    if (i == x.size() || i == y.size()) {
+      ObjectRef sx = checked(PyLong_FromSize_t(x.size())), sy = checked(PyLong_FromSize_t(y.size()));
+      return t.real(native(t, PyObject_RichCompare(sx.get(), sy.get(), op)));
+    }
+    if (op == Py_EQ) return t.boolean(false);
+    if (op == Py_NE) return t.boolean(true);
+    return compareOp(t, op, x[i], y[i]);
+  }
+  if (asDict(a) && asDict(b) && (op == Py_EQ || op == Py_NE)) {
+    DictValue *x = asDict(a), *y = asDict(b);
+    t.complete(x);
+    t.complete(y);
+    bool same = x->live == y->live;
+    for (size_t i = 0; same && i < x->entries.size(); i++) {
+      if (!x->entries[i].value) continue;
+      Value* other = t.dictGet(y, x->entries[i].key);
+      same = other && equals(t, x->entries[i].value, other);
+    }
+    return t.boolean(same == (op == Py_EQ));
+  }
+  auto setLike = [](Value* v) { return asSet(v) || (isReal(v) && PyAnySet_Check(realObject(v))) || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys); };
+  if (setLike(a) && setLike(b)) {
+    auto x = itemsOf(t, a), y = itemsOf(t, b);
+    size_t common = 0;
+    auto* other = t.make<SetValue>();
+    for (Value* v : y) t.setAdd(other, t.keyOf(v));
+    for (Value* v : x) common += t.setHas(other, t.keyOf(v));
+    bool sub = common == x.size(), super = common == y.size();
+    switch (op) {
+      case Py_EQ: return t.boolean(sub && super);
+      case Py_NE: return t.boolean(!(sub && super));
+      case Py_LE: return t.boolean(sub);
+      case Py_GE: return t.boolean(super);
+      case Py_LT: return t.boolean(sub && !super);
+      default: return t.boolean(super && !sub);
+    }
+  }
+  if (op == Py_EQ || op == Py_NE) {
+    // Different kinds, or objects without their own comparison: identity.
+    if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
+      return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
+    return t.boolean(isSame(t, a, b) == (op == Py_EQ));
+  }
+  raise(t, PyExc_TypeError, std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+}
+
+bool isSame(Trace& t, Value* a, Value* b) {
+  if (a == b) return true;
+  // Only whether it is None (or another singleton) is looked at.
+  for (int side = 0; side < 2; side++) {
+    Value* single = side ? a : b;
+    Value* other = side ? b : a;
+    if (!isReal(single) || single->source) continue;
+    PyObject* object = realObject(single);
+    if (other->kind == Kind::Real && other->source) {
+      if (realObject(other) == object) {
+        t.facts.identityIs(other->source, object);
+        return true;
+      }
+      t.facts.identityIsNot(other->source, object);
+      return false;
+    }
+    if (other->kind == Kind::Real) return realObject(other) == object;
+    auto* heap = dynamic_cast<HeapValue*>(other);
+    if (heap && heap->source) {
+      if (heap->real.get() == object) {
+        t.facts.identityIs(heap->source, object);
+        return true;
+      }
+      t.facts.identityIsNot(heap->source, object);
+      return false;
+    }
+    if (isTensor(other) && other->source) t.facts.identityIsNot(other->source, object);
+    if (other->kind == Kind::Tuple && PyTuple_Check(object) && as<TupleValue>(other)->constant.get() == object) return true;
+    return false;
+  }
+  if (isReal(a) && isReal(b)) {
+    bool same = realObject(a) == realObject(b);
+    if (same)
+      t.facts.sameObject(a->source, b->source);
+    else
+      t.facts.distinctObjects(a->source, b->source);
+    return same;
+  }
+  if (a->kind == Kind::BoundMethod || b->kind == Kind::BoundMethod) return false;
+  if (a->source && b->source) t.facts.distinctObjects(a->source, b->source);
+  return false;
+}
+
+bool truth(Trace& t, Value* v) {
+  switch (v->kind) {
+    case Kind::Tensor: {
+      auto* tensor = as<TensorValue>(v);
+      (void)tensor;
+      unsupported(BreakReason::DataDependentBranch, "the truth of a tensor");
+    }
+    case Kind::Real: {
+      PyObject* object = realObject(v);
+      PyTypeObject* type = Py_TYPE(object);
+      if (!v->source || PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object)) {
+        int answer = PyObject_IsTrue(object);
+        if (answer < 0) raiseCurrent(t);
+        if (v->source && (object == Py_None)) t.facts.identityIs(v->source, object);
+        else if (v->source) t.typeOf(v);
+        return answer != 0;
+      }
+      if (object == Py_None || object == Py_True || object == Py_False) {
+        t.facts.identityIs(v->source, object);
+        return object == Py_True;
+      }
+      if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBytes_Type) {
+        t.typeOf(v);
+        bool answer = PyObject_IsTrue(object) != 0;
+        t.facts.truth(v->source, answer);
+        return answer;
+      }
+      if (PyObject* c = t.constant(v)) return PyObject_IsTrue(c) != 0;
+      t.typeOf(v);
+      if (!type->tp_as_number || !type->tp_as_number->nb_bool) {
+        if ((!type->tp_as_mapping || !type->tp_as_mapping->mp_length) && (!type->tp_as_sequence || !type->tp_as_sequence->sq_length)) return true;
+      }
+      unsupported(BreakReason::UnsupportedOperator, "the truth of " + describe(v));
+    }
+    case Kind::List:
+    case Kind::Tuple:
+    case Kind::Dict:
+    case Kind::Set:
+    case Kind::DictView: return length(t, v) != 0;
+    case Kind::Instance: {
+      if (Value* method = specialMethod(t, v, "__bool__")) return truth(t, call(t, method, {}));
+      if (Value* method = specialMethod(t, v, "__len__")) {
+        Value* n = call(t, method, {});
+        return truth(t, n);
+      }
+      return true;
+    }
+    default: return true;
+  }
+}
+
+// ---- text ------------------------------------------------------------------------------------------------------------
+
+Value* repr(Trace& t, Value* v) {
+  if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Repr(c)));
+  auto joined = [&](const std::vector<Value*>& items, const char* open, const char* close) {
+    std::string out = open;
+    for (size_t i = 0; i < items.size(); i++) {
+      PyObject* c = t.constant(repr(t, items[i]));
+      if (i) out += ", ";
+      out += PyUnicode_AsUTF8(c);
+    }
+    return t.string((out + close).c_str());
+  };
+  if (v->kind == Kind::List) return joined(itemsOf(t, v), "[", "]");
+  if (v->kind == Kind::Tuple && as<TupleValue>(v)->type == &PyTuple_Type) {
+    auto items = itemsOf(t, v);
+    return joined(items, "(", items.size() == 1 ? ",)" : ")");
+  }
+  if (v->kind == Kind::Dict && as<DictValue>(v)->type == &PyDict_Type) {
+    auto* d = as<DictValue>(v);
+    t.complete(d);
+    std::string out = "{";
+    for (const DictEntry& e : d->entries) {
+      if (!e.value) continue;
+      if (out.size() > 1) out += ", ";
+      out += std::string(PyUnicode_AsUTF8(t.constant(repr(t, e.key.value)))) + ": " + PyUnicode_AsUTF8(t.constant(repr(t, e.value)));
+    }
+    return t.string((out + "}").c_str());
+  }
+  if (v->kind == Kind::Instance) {
+    Value* method = specialMethod(t, v, "__repr__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+  }
+  unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+}
+
+Value* str(Trace& t, Value* v) {
+  if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (v->kind == Kind::Instance) {
+    auto* i = as<InstanceValue>(v);
+    if (i->exceptionArgs) {
+      auto args = itemsOf(t, i->exceptionArgs);
+      if (args.empty()) return t.string("");
+      return args.size() == 1 ? str(t, args[0]) : repr(t, i->exceptionArgs);
+    }
+    Value* method = specialMethod(t, v, "__str__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+  }
+  if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
+  return repr(t, v);
+}
+
+Value* format(Trace& t, Value* v, Value* spec, int conversion) {
+  if (conversion == 1) v = str(t, v);
+  if (conversion == 2) v = repr(t, v);
+  if (conversion == 3) {
+    PyObject* c = t.constant(v);
+    if (!c) unsupported(BreakReason::UnsupportedOperator, "the ascii text of " + describe(v));
+    v = t.real(native(t, PyObject_ASCII(c)));
+  }
+  PyObject* cs = spec ? t.constant(spec) : nullptr;
+  if (spec && !cs) unsupported(BreakReason::UnsupportedOperator, "a format specification made from " + describe(spec));
+  if (v->kind == Kind::Instance) {
+    Value* method = specialMethod(t, v, "__format__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function)))
+      return call1(t, method, spec ? spec : t.string(""));
+  }
+  PyObject* c = t.constant(v);
+  if (!c) {
+    v = str(t, v);
+    c = t.constant(v);
+  }
+  return t.real(native(t, PyObject_Format(c, cs)));
+}
+
+std::optional<long long> asInteger(Trace& t, Value* v) {
+  PyObject* c = isReal(v) ? t.constant(v) : nullptr;
+  if (!c || !PyLong_Check(c)) return std::nullopt;
+  int overflow = 0;
+  long long n = PyLong_AsLongLongAndOverflow(c, &overflow);
+  if (overflow) return std::nullopt;
+  return n;
+}
+
+std::string describe(Value* v) {
+  switch (v->kind) {
+    case Kind::Real: {
+      PyObject* object = realObject(v);
+      ObjectRef module, name;
+      if (PyCallable_Check(object)) {
+        name = ObjectRef::steal(PyObject_GetAttrString(object, "__qualname__"));
+        PyErr_Clear();
+        module = ObjectRef::steal(PyObject_GetAttrString(object, "__module__"));
+        PyErr_Clear();
+      }
+      if (name && PyUnicode_Check(name.get())) {
+        std::string prefix = module && PyUnicode_Check(module.get()) ? std::string(PyUnicode_AsUTF8(module.get())) + "." : "";
+        return prefix + PyUnicode_AsUTF8(name.get());
+      }
+      return std::string("a ") + Py_TYPE(object)->tp_name + " object";
+    }
+    case Kind::Tensor: return "a tensor";
+    case Kind::BoundMethod: return "the method " + describe(as<BoundMethodValue>(v)->function);
+    case Kind::Function: return std::string("function ") + PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(as<FunctionValue>(v)->code)->co_qualname);
+    case Kind::Slice: return "a slice";
+    case Kind::Super: return "super()";
+    case Kind::Iterator: return "an iterator";
+    case Kind::Generator: return "a generator";
+    case Kind::DictView: return "a dict view";
+    case Kind::Property: return "a descriptor";
+    case Kind::Unbound: return "an unbound local";
+    default: return std::string("a ") + static_cast<HeapValue*>(v)->type->tp_name + " object";
+  }
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,102 @@
+// What Python's operations do to symbolic values, by CPython's own rules. Each raises (throws Raised) where Python would,
+// and throws Unsupported where the trace cannot follow.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "values/trace.h"
+
+namespace cdynamo {
+
+struct CallArgs {
+  std::vector<Value*> args;
+  std::vector<std::pair<PyObject*, Value*>> kwargs;  // names are interned strings kept by the trace or the code
+
+  bool empty() const { return args.empty() && kwargs.empty(); }
+  // Removes and returns a keyword argument, or null.
+  Value* takeKeyword(const char* name);
+  Value* keyword(const char* name) const;
+};
+
+// ---- calls ----
+Value* call(Trace& t, Value* callable, CallArgs args);
+inline Value* call1(Trace& t, Value* callable, Value* a) { return call(t, callable, CallArgs{{a}, {}}); }
+// Runs a Python function symbolically. `function` is Real (PyFunction) or a FunctionValue.
+Value* inlineFunction(Trace& t, Value* function, CallArgs args);
+// Instantiates a class.
+Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args);
+// object.__new__: a fresh instance with nothing set.
+InstanceValue* makeInstance(Trace& t, PyTypeObject* type);
+
+// ---- attributes ----
+Value* getAttr(Trace& t, Value* object, PyObject* name);
+Value* getAttr(Trace& t, Value* object, const char* name);
+Value* getAttrOrNull(Trace& t, Value* object, PyObject* name);  // null where Python raises AttributeError
+void setAttr(Trace& t, Value* object, PyObject* name, Value* value);
+void delAttr(Trace& t, Value* object, PyObject* name);
+// object.__getattribute__ / object.__setattr__ / object.__delattr__ themselves, __getattr__ and overrides not asked.
+Value* genericGetAttr(Trace& t, Value* object, PyTypeObject* type, PyObject* name);  // null: absent
+void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* valueOrNull);
+// Lookup along the type's MRO, recorded as a fact; borrowed, null where there is none.
+PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name);
+// An attribute of a type object, such as Class.name.
+Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name);  // null: absent
+// What a descriptor found on a type gives for an instance (or for the class itself: instance null).
+Value* bindDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
+// The special method looked up on the type and bound; null where the type has none.
+Value* specialMethod(Trace& t, Value* object, const char* name);
+
+// ---- operators ----
+Value* binaryOp(Trace& t, int nbOp, Value* left, Value* right);
+Value* unaryOp(Trace& t, char op, Value* operand);  // '-', '+', '~'
+Value* compareOp(Trace& t, int op, Value* left, Value* right);
+bool isSame(Trace& t, Value* left, Value* right);
+bool contains(Trace& t, Value* container, Value* item);
+bool truth(Trace& t, Value* v);
+bool equals(Trace& t, Value* a, Value* b);
+
+// ---- items and iteration ----
+Value* getItem(Trace& t, Value* container, Value* key);
+void setItem(Trace& t, Value* container, Value* key, Value* value);
+void delItem(Trace& t, Value* container, Value* key);
+Py_ssize_t length(Trace& t, Value* v);
+Value* iterate(Trace& t, Value* v);
+Value* next(Trace& t, Value* iterator);  // null: exhausted
+std::vector<Value*> itemsOf(Trace& t, Value* iterable);
+// The list, tuple, dict or set inside v: v itself, or the contents of an instance of a subclass. Null where there is none.
+ListValue* asList(Value* v);
+TupleValue* asTuple(Value* v);
+DictValue* asDict(Value* v);
+SetValue* asSet(Value* v);
+DictKey keyOf(Trace& t, Value* key);
+Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
+
+// ---- types ----
+bool isInstance(Trace& t, Value* v, Value* classInfo);
+bool isSubclass(Trace& t, Value* cls, Value* classInfo);
+Value* typeValue(Trace& t, Value* v);
+
+// ---- text ----
+Value* format(Trace& t, Value* v, Value* specOrNull, int conversion);
+Value* str(Trace& t, Value* v);
+Value* repr(Trace& t, Value* v);
+
+// ---- numbers ----
+// v as a C integer, where it is a constant that is one.
+std::optional<long long> asInteger(Trace& t, Value* v);
+
+// ---- torch ----
+// Adds an operation to the graph and returns its result. target: callable, or str for a tensor method.
+Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args);
+// True where a tensor is among the arguments, also inside lists, tuples and dicts.
+bool hasTensor(Value* v);
+bool hasTensor(const CallArgs& args);
+Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: absent
+// The handler table's answer for a callable, or null where the table does not know it.
+Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+
+std::string describe(Value* v);  // for messages
+
+}  // namespace cdynamo

@@ -1,0 +1,286 @@
+// Tensors in the trace: recording operations, attributes, operands.
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "interp/protocol.h"
+#include "shapes/infer.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+bool hasTensor(Value* v) {
+  switch (v->kind) {
+    case Kind::Tensor: return true;
+    case Kind::List:
+      for (Value* item : as<ListValue>(v)->items)
+        if (hasTensor(item)) return true;
+      return !as<ListValue>(v)->loaded;
+    case Kind::Tuple:
+      for (Value* item : as<TupleValue>(v)->items)
+        if (hasTensor(item)) return true;
+      return !as<TupleValue>(v)->loaded;
+    case Kind::Dict:
+      for (const DictEntry& e : as<DictValue>(v)->entries)
+        if (e.value && hasTensor(e.value)) return true;
+      return false;
+    case Kind::Slice: return hasTensor(as<SliceValue>(v)->start) || hasTensor(as<SliceValue>(v)->stop) || hasTensor(as<SliceValue>(v)->step);
+    default: return false;
+  }
+}
+
+bool hasTensor(const CallArgs& args) {
+  for (Value* v : args.args)
+    if (hasTensor(v)) return true;
+  for (const auto& [name, v] : args.kwargs)
+    if (hasTensor(v)) return true;
+  return false;
+}
+
+namespace {
+
+Arg operandOf(Trace& t, Value* v) {
+  Arg arg;
+  switch (v->kind) {
+    case Kind::Tensor:
+      arg.kind = Arg::NodeRef;
+      arg.node = t.nodeOf(as<TensorValue>(v));
+      return arg;
+    case Kind::List:
+    case Kind::Tuple: {
+      if (v->kind == Kind::Tuple && !hasTensor(v)) {
+        if (PyObject* c = t.constant(v)) {
+          arg.object = ObjectRef::share(c);
+          return arg;
+        }
+      }
+      arg.kind = v->kind == Kind::List ? Arg::List : Arg::Tuple;
+      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandOf(t, item));
+      return arg;
+    }
+    case Kind::Dict: {
+      arg.kind = Arg::Dict;
+      auto* d = as<DictValue>(v);
+      t.complete(d);
+      ObjectRef keys = checked(PyList_New(0));
+      for (const DictEntry& e : d->entries) {
+        if (!e.value) continue;
+        if (!e.key.constant) unsupported(BreakReason::UnsupportedCall, "an operand that is a dict with computed keys");
+        checkedStatus(PyList_Append(keys.get(), e.key.constant));
+        arg.items.push_back(operandOf(t, e.value));
+      }
+      arg.object = checked(PyList_AsTuple(keys.get()));
+      return arg;
+    }
+    case Kind::Slice: {
+      auto* s = as<SliceValue>(v);
+      if (!hasTensor(v)) break;
+      arg.kind = Arg::Slice;
+      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandOf(t, part));
+      return arg;
+    }
+    default: break;
+  }
+  PyObject* c = t.constant(v);
+  if (!c) {
+    if (v->kind == Kind::Instance && asTuple(v)) return operandOf(t, asTuple(v));
+    if (v->kind == Kind::Instance && as<InstanceValue>(v)->real && isEnumMember(as<InstanceValue>(v)->real.get())) {
+      c = as<InstanceValue>(v)->real.get();
+      if (v->source) t.facts.identityIs(v->source, c);
+    } else if (isReal(v) && Py_TYPE(realObject(v)) == generatorType()) {
+      c = t.identity(v);
+    } else {
+      unsupported(BreakReason::UnsupportedCall, "a torch operation on " + describe(v));
+    }
+  }
+  arg.object = ObjectRef::share(c);
+  return arg;
+}
+
+PyObject* getitemFunction() {
+  static PyObject* fn = [] {
+    ObjectRef m = checked(PyImport_ImportModule("operator"));
+    return PyObject_GetAttrString(m.get(), "getitem");
+  }();
+  return fn;
+}
+
+Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
+  switch (result.kind) {
+    case ResultMeta::None: return t.none();
+    case ResultMeta::Constant: return t.real(result.object);
+    case ResultMeta::Tensor: {
+      auto* v = t.make<TensorValue>();
+      v->node = node;
+      v->meta = result.tensor;
+      v->type = tensorType();
+      v->observed = true;
+      return v;
+    }
+    default: {
+      std::vector<Value*> items;
+      for (size_t i = 0; i < result.items.size(); i++) {
+        std::vector<Arg> args(2);
+        args[0].kind = Arg::NodeRef;
+        args[0].node = node;
+        args[1].object = checked(PyLong_FromSize_t(i));
+        Node* item = t.graph.add(NodeOp::CallFunction, ObjectRef::share(getitemFunction()), std::move(args), {});
+        item->result = result.items[i];
+        item->place = t.place;
+        items.push_back(valueOf(t, item, item->result));
+      }
+      if (result.kind == ResultMeta::List) return t.list(std::move(items));
+      return t.tuple(std::move(items), result.kind == ResultMeta::NamedTuple ? reinterpret_cast<PyTypeObject*>(result.object.get()) : &PyTuple_Type);
+    }
+  }
+}
+
+bool isInplaceName(PyObject* target, bool isMethod) {
+  if (!isMethod) return false;
+  Py_ssize_t n;
+  const char* name = PyUnicode_AsUTF8AndSize(target, &n);
+  return n > 1 && name[n - 1] == '_' && name[n - 2] != '_';
+}
+
+}  // namespace
+
+Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
+  std::vector<Arg> operands;
+  operands.reserve(args.args.size());
+  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  std::vector<std::pair<ObjectRef, Arg>> keywords;
+  for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
+  OpCall op{target, isMethod, operands, keywords, gradEnabled()};
+  ResultMeta result;
+  std::optional<TensorMeta> after;
+  try {
+    result = inferResult(op);
+    after = selfAfter(op);
+  } catch (ShapeError& error) {
+    throw Raised{t.real(error.exception)};
+  } catch (ShapeUnknown& unknown) {
+    unsupported(BreakReason::DataDependentShape, unknown.reason);
+  }
+  Node* node = t.graph.add(isMethod ? NodeOp::CallMethod : NodeOp::CallFunction, ObjectRef::share(target), std::move(operands), std::move(keywords));
+  node->place = t.place;
+  node->result = std::move(result);
+  if (after && !args.args.empty() && isTensor(args.args[0])) {
+    auto* self = as<TensorValue>(args.args[0]);
+    if (self->type != tensorType() && self->source == nullptr) unsupported(BreakReason::TensorSubclass, "an in-place operation on a tensor subclass");
+    t.noteTensorWrite(self);
+    if (!(self->meta == *after)) {
+      if (self->base) unsupported(BreakReason::UnsupportedMutation, "an in-place operation that changes what a view's base is");
+      t.journal.set(self->meta, *after);
+      if (self->node && self->node->op != NodeOp::Placeholder) t.journal.set(self->node->result.tensor, *after);
+    }
+    if (node->result.kind == ResultMeta::Tensor) return self;
+    return t.none();
+  }
+  if (Value* out = args.keyword("out"); out && isTensor(out)) {
+    t.noteTensorWrite(as<TensorValue>(out));
+    return out;
+  }
+  (void)isInplaceName;
+  return valueOf(t, node, node->result);
+}
+
+// ---- attributes ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+enum class Attribute : uint8_t { None, Shape, DTypeOf, DeviceOf, Ndim, RequiresGrad, IsLeaf, Layout, IsCuda, IsCpu, IsMeta, IsSparse, IsQuantized, Nbytes, ItemSize,
+                                 GetattrNode, Grad, GradFn, Class, False, Name, Names };
+
+Attribute attributeKind(PyObject* name) {
+  static const std::unordered_map<std::string, Attribute> table = {
+      {"shape", Attribute::Shape}, {"dtype", Attribute::DTypeOf}, {"device", Attribute::DeviceOf}, {"ndim", Attribute::Ndim},
+      {"requires_grad", Attribute::RequiresGrad}, {"is_leaf", Attribute::IsLeaf}, {"layout", Attribute::Layout}, {"is_cuda", Attribute::IsCuda},
+      {"is_cpu", Attribute::IsCpu}, {"is_meta", Attribute::IsMeta}, {"is_sparse", Attribute::False}, {"is_sparse_csr", Attribute::False},
+      {"is_quantized", Attribute::False}, {"is_nested", Attribute::False}, {"is_mkldnn", Attribute::False}, {"is_mps", Attribute::False},
+      {"is_xpu", Attribute::False}, {"is_ipu", Attribute::False}, {"is_vulkan", Attribute::False}, {"is_xla", Attribute::False}, {"is_maia", Attribute::False}, {"is_mtia", Attribute::False}, {"is_ort", Attribute::False},
+      {"nbytes", Attribute::Nbytes}, {"itemsize", Attribute::ItemSize}, {"T", Attribute::GetattrNode}, {"mT", Attribute::GetattrNode},
+      {"H", Attribute::GetattrNode}, {"mH", Attribute::GetattrNode}, {"real", Attribute::GetattrNode}, {"imag", Attribute::GetattrNode},
+      {"data", Attribute::GetattrNode}, {"grad", Attribute::Grad}, {"grad_fn", Attribute::GradFn}, {"__class__", Attribute::Class}, {"name", Attribute::Name},
+  };
+  const char* text = PyUnicode_AsUTF8(name);
+  auto found = table.find(text ? text : "");
+  return found == table.end() ? Attribute::None : found->second;
+}
+
+int64_t elementSize(DType d) {
+  switch (d) {
+    case DType::UInt8: case DType::Int8: case DType::Bool: return 1;
+    case DType::Int16: case DType::Float16: case DType::BFloat16: return 2;
+    case DType::Int32: case DType::Float32: case DType::ComplexHalf: return 4;
+    case DType::Complex128: return 16;
+    default: return 8;
+  }
+}
+
+PyObject* getattrFunction() {
+  static PyObject* fn = [] {
+    ObjectRef m = checked(PyImport_ImportModule("builtins"));
+    return PyObject_GetAttrString(m.get(), "getattr");
+  }();
+  return fn;
+}
+
+}  // namespace
+
+Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
+  Attribute kind = attributeKind(name);
+  if (kind == Attribute::None) return nullptr;
+  if (kind != Attribute::Class) t.observe(tensor);
+  const TensorMeta& m = tensor->meta;
+  switch (kind) {
+    case Attribute::Shape: {
+      std::vector<Value*> sizes;
+      for (int64_t s : m.sizes) sizes.push_back(t.integer(s));
+      return t.tuple(std::move(sizes), sizeType());
+    }
+    case Attribute::DTypeOf: return t.real(ObjectRef::steal(dtypeObject(m.dtype)));
+    case Attribute::DeviceOf: return t.real(ObjectRef::steal(deviceObject(m.device)));
+    case Attribute::Layout: return t.real(ObjectRef::steal(layoutObject(m.layout)));
+    case Attribute::Ndim: return t.integer(m.dim());
+    case Attribute::RequiresGrad: return t.boolean(m.requiresGrad);
+    case Attribute::IsLeaf: return t.boolean(m.isLeaf);
+    case Attribute::IsCuda: return t.boolean(m.device.type == 1);
+    case Attribute::IsCpu: return t.boolean(m.device.type == 0);
+    case Attribute::IsMeta: return t.boolean(m.device.type == 14);
+    case Attribute::False: return t.boolean(false);
+    case Attribute::Nbytes: return t.integer(m.numel() * elementSize(m.dtype));
+    case Attribute::ItemSize: return t.integer(elementSize(m.dtype));
+    case Attribute::Name: return t.none();
+    case Attribute::Class: return t.wrap(reinterpret_cast<PyObject*>(t.typeOf(tensor)), t.sources.pinned(reinterpret_cast<PyObject*>(tensor->type)));
+    case Attribute::GetattrNode: return recordOp(t, getattrFunction(), false, {{tensor, t.realShared(name)}, {}});
+    case Attribute::Grad: {
+      if (!tensor->real || !tensor->source) {
+        if (!m.requiresGrad) return t.none();
+        unsupported(BreakReason::UnsupportedAttribute, "the .grad of a tensor made in the function");
+      }
+      ObjectRef held = checked(PyObject_GetAttr(tensor->real, name));
+      return t.wrap(held.get(), t.sources.attr(tensor->source, name));
+    }
+    case Attribute::GradFn:
+      if (!m.requiresGrad || m.isLeaf) return t.none();
+      unsupported(BreakReason::UnsupportedAttribute, "the .grad_fn of a tensor");
+    default: return nullptr;
+  }
+}
+
+void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
+  const char* text = PyUnicode_AsUTF8(name);
+  PyObject* d = typeLookup(tensor->type, name);
+  if (d && Py_TYPE(d)->tp_descr_set) unsupported(BreakReason::UnsupportedMutation, std::string("setting .") + (text ? text : "?") + " of a tensor");
+  if (tensor->source) unsupported(BreakReason::UnsupportedMutation, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
+  t.journal.onRollback([tensor, old = tensor->attrs] { tensor->attrs = old; });
+  for (auto& [key, v] : tensor->attrs)
+    if (key.get() == name) {
+      v = value;
+      return;
+    }
+  tensor->attrs.emplace_back(ObjectRef::share(name), value);
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,93 @@
+#include "source/evaluate.h"
+
+#include <structmember.h>
+
+#include "cpython/compat.h"
+#include "cpython/dict_access.h"
+
+namespace cdynamo {
+
+PyObject* readClosureCell(PyObject* function, int32_t index) {
+  if (!PyFunction_Check(function)) return nullptr;
+  PyObject* closure = reinterpret_cast<PyFunctionObject*>(function)->func_closure;
+  if (closure == nullptr || !PyTuple_Check(closure) || index < 0 || index >= PyTuple_GET_SIZE(closure)) return nullptr;
+  return PyTuple_GET_ITEM(closure, index);
+}
+
+PyObject* readCell(PyObject* cell) { return PyCell_Check(cell) ? PyCell_GET(cell) : nullptr; }
+
+PyObject* readSequenceItem(PyObject* sequence, int32_t index) {
+  if (index < 0) return nullptr;
+  if (PyTuple_Check(sequence)) return index < PyTuple_GET_SIZE(sequence) ? PyTuple_GET_ITEM(sequence, index) : nullptr;
+  if (PyList_Check(sequence)) return index < PyList_GET_SIZE(sequence) ? PyList_GET_ITEM(sequence, index) : nullptr;
+  return nullptr;
+}
+
+PyObject* readDictItem(PyObject* dict, PyObject* key) {
+  if (!PyDict_Check(dict)) return nullptr;
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (value == nullptr && PyErr_Occurred()) PyErr_Clear();
+  return value;
+}
+
+PyObject* readInstanceDict(PyObject* object) { return instanceDict(object); }
+
+SlotRead readSlot(PyObject* object, PyObject* name) {
+  PyObject* descriptor = typeLookup(Py_TYPE(object), name);
+  if (descriptor == nullptr || !Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) return {};
+  auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor);
+  if (!PyObject_TypeCheck(object, member->d_common.d_type)) return {};
+  if (member->d_member->type != T_OBJECT_EX) return {};
+  return {true, *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + member->d_member->offset)};
+}
+
+ObjectRef readAttr(PyObject* object, PyObject* name) {
+  SlotRead slot = readSlot(object, name);
+  if (slot.isSlot) return ObjectRef::share(slot.value);
+  ObjectRef value = ObjectRef::steal(PyObject_GetAttr(object, name));
+  if (!value) PyErr_Clear();
+  return value;
+}
+
+PyTypeObject* dequeType() {
+  static ObjectRef* type = [] {
+    ObjectRef module = ObjectRef::steal(PyImport_ImportModule("collections"));
+    ObjectRef found = module ? ObjectRef::steal(PyObject_GetAttrString(module.get(), "deque")) : ObjectRef();
+    PyErr_Clear();
+    return new ObjectRef(found && PyType_Check(found.get()) ? found : ObjectRef());
+  }();
+  return reinterpret_cast<PyTypeObject*>(type->get());
+}
+
+namespace {
+
+PySequenceMethods* dequeMethods(PyObject* object) {
+  PyTypeObject* type = dequeType();
+  return type && PyObject_TypeCheck(object, type) ? type->tp_as_sequence : nullptr;
+}
+
+}  // namespace
+
+ObjectRef readDequeItem(PyObject* deque, int32_t index) {
+  PySequenceMethods* methods = dequeMethods(deque);
+  if (methods == nullptr || index < 0 || index >= methods->sq_length(deque)) return {};
+  ObjectRef value = ObjectRef::steal(methods->sq_item(deque, index));
+  if (!value) PyErr_Clear();
+  return value;
+}
+
+ObjectRef readWeakReferent(PyObject* weakref) {
+  return PyWeakref_Check(weakref) ? ObjectRef::share(PyWeakref_GET_OBJECT(weakref)) : ObjectRef();
+}
+
+Py_ssize_t rawLength(PyObject* container) {
+  if (PyList_Check(container) || PyTuple_Check(container)) return Py_SIZE(container);
+  if (PyDict_Check(container)) return PyDict_GET_SIZE(container);
+  if (PyAnySet_Check(container)) return PySet_GET_SIZE(container);
+  PySequenceMethods* methods = dequeMethods(container);
+  return methods ? methods->sq_length(container) : -1;
+}
+
+bool lookupMayRunPython(PyObject* dict, PyObject* key) { return !PyUnicode_CheckExact(key) || !dictHasOnlyStrKeys(dict); }
+
+}  // namespace cdynamo

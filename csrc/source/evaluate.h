@@ -1,0 +1,39 @@
+// One step along a source in C++: from the value of its base to its own value.
+//
+// Nothing here raises: null means that the value is not there (or could not be read), with no error set. Nothing here
+// runs Python code, except readAttr where the interpreter was wrong about the attribute, and readDictItem where
+// lookupMayRunPython() says so.
+#pragma once
+#include "base/ref.h"
+
+namespace cdynamo {
+
+// Borrowed: held by the base.
+PyObject* readClosureCell(PyObject* function, int32_t index);
+PyObject* readCell(PyObject* cell);
+PyObject* readSequenceItem(PyObject* sequence, int32_t index);
+PyObject* readDictItem(PyObject* dict, PyObject* key);
+PyObject* readInstanceDict(PyObject* object);
+
+// New references.
+ObjectRef readAttr(PyObject* object, PyObject* name);
+ObjectRef readDequeItem(PyObject* deque, int32_t index);
+ObjectRef readWeakReferent(PyObject* weakref);
+
+// The borrowed content of a slot (`__slots__`) of the object, where `name` is one.
+struct SlotRead {
+  bool isSlot = false;
+  PyObject* value = nullptr;  // null: unset
+};
+SlotRead readSlot(PyObject* object, PyObject* name);
+
+// Length of a list, tuple, dict, set, frozenset, deque or a subclass, as C code sees it; -1 for anything else.
+Py_ssize_t rawLength(PyObject* container);
+
+// Whether looking up this key in this dict could call an __eq__ written in Python.
+bool lookupMayRunPython(PyObject* dict, PyObject* key);
+
+// The type collections.deque, or null.
+PyTypeObject* dequeType();
+
+}  // namespace cdynamo

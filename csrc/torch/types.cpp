@@ -1,0 +1,36 @@
+#include "torch/types.h"
+
+#include "base/error.h"
+
+namespace cdynamo {
+
+namespace {
+
+PyTypeObject* torchType(const char* name) {
+  ObjectRef module = checked(PyImport_ImportModule("torch"));
+  return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(module.get(), name)).release());
+}
+
+}  // namespace
+
+PyTypeObject* tensorType() {
+  static PyTypeObject* type = torchType("Tensor");
+  return type;
+}
+PyTypeObject* sizeType() {
+  static PyTypeObject* type = torchType("Size");
+  return type;
+}
+PyTypeObject* generatorType() {
+  static PyTypeObject* type = torchType("Generator");
+  return type;
+}
+
+bool isTorchConstantType(PyTypeObject* type) {
+  static PyTypeObject* known[] = {torchType("dtype"), torchType("device"), torchType("layout"), torchType("memory_format"), torchType("finfo"), torchType("iinfo"), torchType("qscheme")};
+  for (PyTypeObject* k : known)
+    if (type == k) return true;
+  return false;
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,13 @@
+// PyTorch's Python types that the interpreter knows by name. Borrowed, alive as long as torch is.
+#pragma once
+#include "base/ref.h"
+
+namespace cdynamo {
+
+PyTypeObject* tensorType();     // torch.Tensor
+PyTypeObject* sizeType();       // torch.Size
+PyTypeObject* generatorType();  // torch.Generator
+// torch.dtype, device, layout, memory_format, finfo, iinfo, qscheme: immutable, compared by value, no Python code.
+bool isTorchConstantType(PyTypeObject* type);
+
+}  // namespace cdynamo

@@ -1,0 +1,371 @@
+// Reading and writing lists, tuples, dicts, sets and cells of the symbolic heap.
+#include "cpython/compat.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+#include "values/trace.h"
+
+namespace cdynamo {
+
+bool DictKeyEqual::operator()(const DictKey& a, const DictKey& b) const {
+  if (a.constant && b.constant) {
+    if (a.constant == b.constant) return true;
+    if (a.hash != b.hash) return false;
+    int equal = PyObject_RichCompareBool(a.constant, b.constant, Py_EQ);
+    if (equal < 0) PyErr_Clear();
+    return equal > 0;
+  }
+  return a.value == b.value;
+}
+
+bool isEnumMember(PyObject* object) {
+  static PyObject* enumType = [] {
+    ObjectRef module = ObjectRef::steal(PyImport_ImportModule("enum"));
+    PyObject* type = module ? PyObject_GetAttrString(module.get(), "Enum") : nullptr;
+    if (!type) PyErr_Clear();
+    return type;
+  }();
+  return enumType && PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(enumType));
+}
+
+void Trace::touch(HeapValue* v) {
+  if (v->mutated || !v->real) return;
+  journal.set(v->mutated, true);
+  mutated_.push_back(v);
+  journal.onRollback([this] { mutated_.pop_back(); });
+}
+
+// ---- lists and tuples ------------------------------------------------------------------------------------------------
+
+void Trace::load(ListValue* l) {
+  if (l->loaded) return;
+  PyObject* object = l->real.get();
+  if (l->source) {
+    facts.typeIs(l->source, l->type);
+    facts.length(l->source, PyList_GET_SIZE(object));
+  }
+  std::vector<Value*> items;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); i++)
+    items.push_back(wrap(PyList_GET_ITEM(object, i), sources.sequenceItem(l->source, static_cast<int32_t>(i))));
+  journal.set(l->loaded, true);
+  l->items = std::move(items);
+}
+
+void Trace::load(TupleValue* t) {
+  if (t->loaded) return;
+  PyObject* object = t->real.get();
+  if (t->source) {
+    facts.typeIs(t->source, t->type);
+    facts.length(t->source, PyTuple_GET_SIZE(object));
+  }
+  std::vector<Value*> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
+    items.push_back(wrap(PyTuple_GET_ITEM(object, i), sources.sequenceItem(t->source, static_cast<int32_t>(i))));
+  journal.set(t->loaded, true);
+  t->items = std::move(items);
+}
+
+void Trace::setItems(ListValue* l, std::vector<Value*> items) {
+  load(l);
+  touch(l);
+  journal.onRollback([l, old = l->items] { l->items = old; });
+  l->items = std::move(items);
+}
+
+void Trace::append(ListValue* l, Value* v) {
+  load(l);
+  touch(l);
+  l->items.push_back(v);
+  journal.onRollback([l] { l->items.pop_back(); });
+}
+
+// ---- cells -----------------------------------------------------------------------------------------------------------
+
+Value* Trace::cellContents(CellValue* c) {
+  if (!c->loaded) {
+    PyObject* held = PyCell_GET(c->real.get());
+    const Source* inner = sources.cellContents(c->source);
+    if (held == nullptr) {
+      static PyObject* name = PyUnicode_InternFromString("cell_contents");
+      facts.lacksAttr(c->source, name);
+    }
+    Value* contents = held ? wrap(held, inner) : nullptr;
+    journal.set(c->loaded, true);
+    journal.set(c->contents, contents);
+  }
+  return c->contents;
+}
+
+void Trace::setCell(CellValue* c, Value* v) {
+  if (!c->loaded) journal.set(c->loaded, true);
+  touch(c);
+  journal.set(c->contents, v);
+}
+
+// ---- dicts -----------------------------------------------------------------------------------------------------------
+
+DictKey Trace::keyOf(Value* key) {
+  PyObject* c = constant(key);
+  if (c) {
+    Py_hash_t hash = PyObject_Hash(c);
+    if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
+    return {key, c, hash};
+  }
+  switch (key->kind) {
+    case Kind::List:
+    case Kind::Dict: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
+    case Kind::Set: raise(*this, PyExc_TypeError, "unhashable type: 'set'");
+    case Kind::Slice: raise(*this, PyExc_TypeError, "unhashable type: 'slice'");
+    case Kind::Real: {
+      // An opaque object: by identity where its type hashes so.
+      PyTypeObject* type = typeOf(key);
+      if (type->tp_hash == PyBaseObject_Type.tp_hash) return {key, identity(key), static_cast<Py_hash_t>(reinterpret_cast<size_t>(realObject(key)) >> 4)};
+      unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + type->tp_name);
+    }
+    case Kind::Instance: {
+      auto* i = as<InstanceValue>(key);
+      PyTypeObject* type = typeOf(key);
+      if (type->tp_hash == PyBaseObject_Type.tp_hash) return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
+      if (i->real && isEnumMember(i->real.get())) {
+        // Members are singletons: equal means identical.
+        if (i->source) facts.identityIs(i->source, i->real.get());
+        Py_hash_t hash = PyObject_Hash(i->real.get());
+        if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
+        return {key, i->real.get(), hash};
+      }
+      unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of class ") + type->tp_name + " with its own __hash__");
+    }
+    default: return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
+  }
+}
+
+namespace {
+
+void addEntry(DictValue* d, const DictKey& k, Value* v, bool written) {
+  d->index[k] = d->entries.size();
+  d->entries.push_back({k, v, written});
+  if (v) d->live++;
+}
+
+}  // namespace
+
+Value* Trace::dictGet(DictValue* d, const DictKey& k) {
+  auto found = d->index.find(k);
+  if (found != d->index.end()) return d->entries[found->second].value;
+  if (d->complete) return nullptr;
+  if (!k.constant) return nullptr;  // a real dict cannot hold an object that the trace made; others are rare enough to miss
+  PyObject* held = PyDict_GetItemWithError(d->real.get(), k.constant);
+  if (held == nullptr && PyErr_Occurred()) raiseCurrent(*this);
+  if (d->source) {
+    if (held == nullptr) facts.dictLacks(d->source, k.constant);
+  }
+  Value* v = held ? wrap(held, sources.dictItem(d->source, k.constant)) : nullptr;
+  DictKey stored = k;
+  keep(ObjectRef::share(k.constant));
+  addEntry(d, stored, v, false);
+  journal.onRollback([d, stored] {
+    if (d->entries.back().value) d->live--;
+    d->index.erase(stored);
+    d->entries.pop_back();
+  });
+  return v;
+}
+
+Value* Trace::dictGetName(DictValue* d, PyObject* name) {
+  Py_hash_t hash = PyObject_Hash(name);
+  return dictGet(d, DictKey{nullptr, name, hash});
+}
+
+void Trace::complete(DictValue* d) {
+  if (d->complete) return;
+  PyObject* object = d->real.get();
+  ObjectRef keys = checked(PySequence_List(object));
+  if (Py_TYPE(object) != &PyDict_Type) {
+    // Subclasses may iterate in their own way; OrderedDict keeps its own order.
+    keys = checked(Py_TYPE(object) == &PyODict_Type || PyType_IsSubtype(Py_TYPE(object), &PyODict_Type)
+                       ? PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "keys", "O", object)
+                       : PyDict_Keys(object));
+    keys = checked(PySequence_List(keys.get()));
+  }
+  if (d->source) {
+    facts.typeIs(d->source, d->type);
+    ObjectRef tuple = checked(PyList_AsTuple(keys.get()));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); i++) {
+      PyObject* key = PyTuple_GET_ITEM(tuple.get(), i);
+      if (isTensor(key)) unsupported(BreakReason::HashOrCompare, "iterating over a dict with tensors as keys");
+    }
+    facts.dictKeys(d->source, tuple.get());
+  }
+  auto old = d->entries;
+  auto oldIndex = d->index;
+  auto oldLive = d->live;
+  std::vector<DictEntry> entries;
+  std::vector<bool> used(old.size(), false);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); i++) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    Py_hash_t hash = PyObject_Hash(key);
+    if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
+    keep(ObjectRef::share(key));
+    DictKey k{nullptr, key, hash};
+    auto found = oldIndex.find(k);
+    if (found != oldIndex.end()) {
+      const DictEntry& e = old[found->second];
+      used[found->second] = true;
+      DictEntry copy = e;
+      if (!copy.key.value) copy.key.value = realShared(key);
+      if (e.value) entries.push_back(copy);
+      continue;
+    }
+    k.value = realShared(key);
+    PyObject* held = PyDict_GetItemWithError(object, key);
+    if (held == nullptr) throw EngineError("a dict changed while it was read");
+    entries.push_back({k, wrap(held, sources.dictItem(d->source, key)), false});
+  }
+  for (size_t i = 0; i < old.size(); i++)
+    if (!used[i] && old[i].value) entries.push_back(old[i]);
+  d->entries = std::move(entries);
+  d->index.clear();
+  d->live = d->entries.size();
+  for (size_t i = 0; i < d->entries.size(); i++) d->index[d->entries[i].key] = i;
+  d->complete = true;
+  journal.onRollback([d, old, oldIndex, oldLive] {
+    d->entries = old;
+    d->index = oldIndex;
+    d->live = oldLive;
+    d->complete = false;
+  });
+}
+
+void Trace::dictSet(DictValue* d, const DictKey& k, Value* v) {
+  touch(d);
+  Value* before = dictGet(d, k);
+  auto found = d->index.find(k);
+  if (found != d->index.end() && before) {
+    DictEntry& e = d->entries[found->second];
+    size_t at = found->second;
+    journal.onRollback([d, at, old = e] { d->entries[at] = old; });
+    e.value = v;
+    e.written = true;
+    return;
+  }
+  DictKey stored = k;
+  if (stored.constant) keep(ObjectRef::share(stored.constant));
+  if (!stored.value && stored.constant) stored.value = realShared(stored.constant);
+  bool hadIndex = found != d->index.end();
+  size_t oldAt = hadIndex ? found->second : 0;
+  if (hadIndex) d->index.erase(found);
+  addEntry(d, stored, v, true);
+  journal.onRollback([d, stored, hadIndex, oldAt] {
+    d->index.erase(stored);
+    d->live--;
+    d->entries.pop_back();
+    if (hadIndex) d->index[d->entries[oldAt].key] = oldAt;
+  });
+}
+
+bool Trace::dictDelete(DictValue* d, const DictKey& k) {
+  if (dictGet(d, k) == nullptr) return false;
+  touch(d);
+  size_t at = d->index.find(k)->second;
+  journal.onRollback([d, at, old = d->entries[at]] {
+    d->entries[at] = old;
+    d->live++;
+  });
+  d->entries[at].value = nullptr;
+  d->entries[at].written = true;
+  d->live--;
+  return true;
+}
+
+size_t Trace::dictLength(DictValue* d) {
+  if (!d->complete) {
+    if (!d->mutated && d->source) {
+      facts.typeIs(d->source, d->type);
+      facts.length(d->source, PyDict_GET_SIZE(d->real.get()));
+      return static_cast<size_t>(PyDict_GET_SIZE(d->real.get()));
+    }
+    complete(d);
+  }
+  return d->live;
+}
+
+DictValue* Trace::dictOf(InstanceValue* i) {
+  if (i->dict) return i->dict;
+  if (!i->real) {
+    auto* made = dict();
+    journal.set(i->dict, made);
+    return made;
+  }
+  PyObject* real = instanceDict(i->real.get());
+  if (real == nullptr) return nullptr;
+  DictValue* made;
+  if (i->source) {
+    made = as<DictValue>(wrap(real, sources.instanceDict(i->source)));
+  } else {
+    made = make<DictValue>();
+    made->real = ObjectRef::share(real);
+    made->type = &PyDict_Type;
+    made->complete = false;
+  }
+  journal.set(i->dict, made);
+  return made;
+}
+
+// ---- sets ------------------------------------------------------------------------------------------------------------
+
+void Trace::load(SetValue* s) {
+  if (s->loaded) return;
+  ObjectRef items = checked(PySequence_Tuple(s->real.get()));
+  ObjectRef frozen = checked(PyFrozenSet_New(s->real.get()));
+  if (s->source) {
+    facts.typeIs(s->source, s->type);
+    facts.setEquals(s->source, frozen.get());
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
+    PyObject* item = PyTuple_GET_ITEM(items.get(), i);
+    Py_hash_t hash = PyObject_Hash(item);
+    if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
+    keep(ObjectRef::share(item));
+    DictKey k{realShared(item), item, hash};
+    s->index[k] = s->items.size();
+    s->items.push_back(k);
+  }
+  s->loaded = true;
+  journal.onRollback([s] {
+    s->loaded = false;
+    s->items.clear();
+    s->index.clear();
+  });
+}
+
+bool Trace::setHas(SetValue* s, const DictKey& k) {
+  load(s);
+  return s->index.count(k) != 0;
+}
+
+void Trace::setAdd(SetValue* s, const DictKey& k) {
+  if (setHas(s, k)) return;
+  touch(s);
+  if (k.constant) keep(ObjectRef::share(k.constant));
+  s->index[k] = s->items.size();
+  s->items.push_back(k);
+  journal.onRollback([s, k] {
+    s->index.erase(k);
+    s->items.pop_back();
+  });
+}
+
+bool Trace::setDiscard(SetValue* s, const DictKey& k) {
+  if (!setHas(s, k)) return false;
+  touch(s);
+  journal.onRollback([s, items = s->items, index = s->index] {
+    s->items = items;
+    s->index = index;
+  });
+  size_t at = s->index[k];
+  s->items.erase(s->items.begin() + static_cast<ptrdiff_t>(at));
+  s->index.clear();
+  for (size_t i = 0; i < s->items.size(); i++) s->index[s->items[i]] = i;
+  return true;
+}
+
+}  // namespace cdynamo

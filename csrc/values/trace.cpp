@@ -1,0 +1,405 @@
+#include "values/trace.h"
+
+#include <cstring>
+
+#include "cpython/compat.h"
+#include "interp/frame.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+namespace {
+
+struct ReasonText {
+  const char* name;
+  const char* hint;
+};
+constexpr ReasonText kReasons[] = {
+#define CD_BREAK(id, hint) {#id, hint},
+#include "interp/break_reasons.def"
+#undef CD_BREAK
+};
+
+}  // namespace
+
+const char* breakReasonName(BreakReason reason) { return kReasons[static_cast<size_t>(reason)].name; }
+const char* breakReasonHint(BreakReason reason) { return kReasons[static_cast<size_t>(reason)].hint; }
+
+void unsupported(BreakReason reason, std::string what) { throw Unsupported{reason, std::move(what)}; }
+
+Trace::Trace(std::vector<std::string> localNames, PyObject* rootGlobals) : sources(std::move(localNames), rootGlobals) {
+  none_ = make<RealValue>(ObjectRef::share(Py_None));
+  true_ = make<RealValue>(ObjectRef::share(Py_True));
+  false_ = make<RealValue>(ObjectRef::share(Py_False));
+  unbound_ = make<UnboundValue>();
+}
+
+namespace {
+
+void exitAutocast(PyObject* mode) {
+  ObjectRef module = ObjectRef::steal(PyImport_ImportModule("torch.amp.autocast_mode"));
+  ObjectRef done = module ? ObjectRef::steal(PyObject_CallMethod(module.get(), "_exit_autocast", "O", mode)) : nullptr;
+  if (!done) PyErr_Clear();
+}
+
+}  // namespace
+
+Trace::~Trace() {
+  while (!entered_.empty()) {
+    exitAutocast(entered_.back().mode.get());
+    entered_.pop_back();
+  }
+}
+
+void Trace::enterState(InstanceValue* manager, ObjectRef mode, Node* node) { entered_.push_back({manager, std::move(mode), node}); }
+
+Node* Trace::leaveState(InstanceValue* manager) {
+  if (entered_.empty() || entered_.back().manager != manager) return nullptr;
+  Node* node = entered_.back().node;
+  exitAutocast(entered_.back().mode.get());
+  entered_.pop_back();
+  return node;
+}
+
+void Trace::rollBack(const Checkpoint& to) {
+  journal.rollBack(to.journal);
+  facts.truncate(to.facts);
+  graph.truncate(to.nodes);
+}
+
+Value* Trace::real(ObjectRef object) {
+  if (object.get() == Py_None) return none_;
+  if (object.get() == Py_True) return true_;
+  if (object.get() == Py_False) return false_;
+  return make<RealValue>(std::move(object));
+}
+
+TupleValue* Trace::tuple(std::vector<Value*> items, PyTypeObject* type) {
+  auto* made = make<TupleValue>();
+  made->items = std::move(items);
+  made->type = type;
+  return made;
+}
+
+ListValue* Trace::list(std::vector<Value*> items) {
+  auto* made = make<ListValue>();
+  made->items = std::move(items);
+  made->type = &PyList_Type;
+  return made;
+}
+
+DictValue* Trace::dict() {
+  auto* made = make<DictValue>();
+  made->type = &PyDict_Type;
+  return made;
+}
+
+PyObject* Trace::keep(ObjectRef object) {
+  PyObject* borrowed = object.get();
+  kept_.push_back(std::move(object));
+  return borrowed;
+}
+
+TracePlace* Trace::makePlace() {
+  places_.push_back(std::make_unique<TracePlace>());
+  return places_.back().get();
+}
+
+namespace {
+
+// Immutable builtin values that CPython can work on by itself.
+bool isPlainConstantType(PyTypeObject* type) {
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBool_Type || type == Py_TYPE(Py_None) ||
+         type == &PyBytes_Type || type == &PyComplex_Type || type == Py_TYPE(Py_Ellipsis) || type == Py_TYPE(Py_NotImplemented) ||
+         type == &PyRange_Type || isTorchConstantType(type);
+}
+
+bool isConstantTree(PyObject* object) {
+  if (isPlainConstantType(Py_TYPE(object))) return true;
+  if (PyTuple_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
+      if (!isConstantTree(PyTuple_GET_ITEM(object, i))) return false;
+    return true;
+  }
+  if (PySlice_Check(object)) {
+    auto* s = reinterpret_cast<PySliceObject*>(object);
+    return isConstantTree(s->start) && isConstantTree(s->stop) && isConstantTree(s->step);
+  }
+  if (PyFrozenSet_CheckExact(object)) {
+    ObjectRef items = checked(PySequence_Tuple(object));
+    return isConstantTree(items.get());
+  }
+  return false;
+}
+
+// Objects that are constants by identity: their own operators are C code without effects.
+bool isIdentityConstantType(PyTypeObject* type) {
+  return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) ||
+         type == &PyModule_Type || type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type ||
+         type == &PyGetSetDescr_Type || type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType;
+}
+
+}  // namespace
+
+Value* Trace::twinOf(PyObject* object, const Source* source) {
+  auto found = twins_.find(object);
+  if (found == twins_.end()) return nullptr;
+  Value* twin = found->second;
+  if (twin->source && source && twin->source != source) facts.sameObject(source, twin->source);
+  return twin;
+}
+
+Value* Trace::wrap(PyObject* object, const Source* source) {
+  auto known = bySource_.find(source);
+  if (known != bySource_.end()) {
+    bool same = known->second->kind == Kind::Real ? realObject(known->second) == object : true;
+    if (same) return known->second;
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  Value* made = nullptr;
+  auto remember = [&](Value* v) {
+    v->source = source;
+    bySource_[source] = v;
+    return v;
+  };
+  if (isPlainConstantType(type) || isIdentityConstantType(type)) return remember(make<RealValue>(ObjectRef::share(object)));
+  if (Value* twin = twinOf(object, source)) {
+    bySource_[source] = twin;
+    return twin;
+  }
+  if (isTensor(object)) {
+    auto* t = make<TensorValue>();
+    t->type = type;
+    t->real = keep(ObjectRef::share(object));
+    keep(ObjectRef::share(type));
+    if (!readTensorMeta(object, t->meta)) {
+      // Left as a real object: it can be passed through, not computed with.
+      return remember(make<RealValue>(ObjectRef::share(object)));
+    }
+    inputTensors_.push_back(t);
+    made = t;
+  } else {
+    HeapValue* heap = nullptr;
+    if (type == &PyList_Type) {
+      auto* v = make<ListValue>();
+      v->loaded = false;
+      heap = v;
+    } else if (PyTuple_Check(object) && (type->tp_dictoffset == 0 || PyObject_HasAttrString(object, "_fields"))) {
+      auto* v = make<TupleValue>();
+      v->loaded = false;
+      heap = v;
+    } else if (type == &PyDict_Type || type == &PyODict_Type || std::strcmp(type->tp_name, "collections.defaultdict") == 0) {
+      auto* v = make<DictValue>();
+      v->complete = false;
+      heap = v;
+    } else if (type == &PySet_Type || type == &PyFrozenSet_Type) {
+      auto* v = make<SetValue>();
+      v->loaded = false;
+      heap = v;
+    } else if (type == &PyCell_Type) {
+      auto* v = make<CellValue>();
+      v->loaded = false;
+      heap = v;
+    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object)) {
+      auto* v = make<InstanceValue>();
+      if (PyDict_Check(object)) {
+        auto* c = make<DictValue>();
+        c->complete = false;
+        v->contents = c;
+      } else if (PyList_Check(object)) {
+        auto* c = make<ListValue>();
+        c->loaded = false;
+        v->contents = c;
+      } else if (PyTuple_Check(object)) {
+        auto* c = make<TupleValue>();
+        c->loaded = false;
+        v->contents = c;
+      } else if (PyAnySet_Check(object)) {
+        auto* c = make<SetValue>();
+        c->loaded = false;
+        v->contents = c;
+      }
+      if (v->contents) {
+        v->contents->real = ObjectRef::share(object);
+        v->contents->type = type;
+        v->contents->source = source;
+      }
+      heap = v;
+    }
+    if (heap == nullptr) return remember(make<RealValue>(ObjectRef::share(object)));
+    heap->real = ObjectRef::share(object);
+    heap->type = type;
+    made = heap;
+  }
+  twins_[object] = made;
+  return remember(made);
+}
+
+PyTypeObject* Trace::typeOf(Value* v) {
+  switch (v->kind) {
+    case Kind::Real: {
+      PyObject* object = realObject(v);
+      if (v->source) facts.typeIs(v->source, Py_TYPE(object));
+      return Py_TYPE(object);
+    }
+    case Kind::Tensor: {
+      auto* t = as<TensorValue>(v);
+      if (t->source && !t->observed) facts.typeIs(t->source, t->type);
+      return t->type;
+    }
+    case Kind::BoundMethod: return &PyMethod_Type;
+    case Kind::Slice: return &PySlice_Type;
+    case Kind::Super: return &PySuper_Type;
+    case Kind::Function: return &PyFunction_Type;
+    case Kind::Generator: return &PyGen_Type;
+    case Kind::Property: return as<PropertyValue>(v)->type;
+    case Kind::DictView: {
+      auto what = as<DictViewValue>(v)->what;
+      return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
+    }
+    case Kind::Iterator: {
+      switch (as<IteratorValue>(v)->what) {
+        case IteratorValue::Zip: return &PyZip_Type;
+        case IteratorValue::Enumerate: return &PyEnum_Type;
+        case IteratorValue::Map: return &PyMap_Type;
+        case IteratorValue::Filter: return &PyFilter_Type;
+        case IteratorValue::Reversed: return &PyReversed_Type;
+        default: return &PyListIter_Type;
+      }
+    }
+    case Kind::Unbound: throw EngineError("type of an unbound local");
+    default: {
+      auto* h = static_cast<HeapValue*>(v);
+      if (h->source) facts.typeIs(h->source, h->type);
+      return h->type;
+    }
+  }
+}
+
+PyObject* Trace::constant(Value* v) {
+  switch (v->kind) {
+    case Kind::Real: {
+      PyObject* object = realObject(v);
+      PyTypeObject* type = Py_TYPE(object);
+      if (v->source == nullptr) return object;
+      if (isPlainConstantType(type)) {
+        if (object == Py_None || object == Py_True || object == Py_False)
+          facts.identityIs(v->source, object);
+        else
+          facts.equalsConstant(v->source, object);
+        return object;
+      }
+      if (isIdentityConstantType(type)) return identity(v);
+      return nullptr;
+    }
+    case Kind::Tuple: {
+      auto* t = as<TupleValue>(v);
+      if (t->constant) return t->constant.get();
+      if (t->real && t->source && !t->loaded && t->type == &PyTuple_Type && isConstantTree(t->real.get())) {
+        facts.equalsConstant(t->source, t->real.get());
+        t->constant = t->real;
+        return t->constant.get();
+      }
+      load(t);
+      std::vector<PyObject*> items;
+      for (Value* item : t->items) {
+        PyObject* c = constant(item);
+        if (c == nullptr) return nullptr;
+        items.push_back(c);
+      }
+      if (t->real) return (t->constant = t->real).get();
+      ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+      for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(items[i]).release());
+      if (t->type != &PyTuple_Type) {
+        if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(t->type), "_make"))
+          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "O", made.get()));
+        else
+          made = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t->type), made.get()));
+      }
+      t->constant = std::move(made);
+      return t->constant.get();
+    }
+    case Kind::Slice: {
+      auto* s = as<SliceValue>(v);
+      PyObject *a = constant(s->start), *b = constant(s->stop), *c = constant(s->step);
+      if (!a || !b || !c) return nullptr;
+      return keep(checked(PySlice_New(a, b, c)));
+    }
+    case Kind::Set: {
+      auto* s = as<SetValue>(v);
+      if (s->type != &PyFrozenSet_Type) return nullptr;
+      load(s);
+      ObjectRef made = checked(PyFrozenSet_New(nullptr));
+      for (const DictKey& k : s->items) {
+        if (!k.value) continue;
+        if (!k.constant) return nullptr;
+        checkedStatus(PySet_Add(made.get(), k.constant));
+      }
+      return keep(std::move(made));
+    }
+    default: return nullptr;
+  }
+}
+
+PyObject* Trace::identity(Value* v) {
+  PyObject* object = realObject(v);
+  if (v->source == nullptr || v->source->kind == SourceKind::Pinned) return object;
+  if (PyFunction_Check(object) && !(v->source->kind == SourceKind::DictItem && v->source->base->kind == SourceKind::Pinned)) {
+    // The same code in a new function object is the same function to us.
+    facts.functionIs(v->source, object);
+    return object;
+  }
+  facts.identityIs(v->source, object);
+  return object;
+}
+
+void Trace::observe(TensorValue* t) {
+  if (t->observed || !t->source) return;
+  facts.tensor(t->source, t->type, t->meta);
+  journal.set(t->observed, true);
+}
+
+Node* Trace::nodeOf(TensorValue* t) {
+  if (t->node) return t->node;
+  CD_CHECK(t->source != nullptr, "a tensor without node and source");
+  observe(t);
+  Node* node = graph.add(NodeOp::Placeholder, checked(PyUnicode_FromString(sources.name(t->source).c_str())), {}, {});
+  node->source = t->source;
+  node->example = t->real;
+  node->result.kind = ResultMeta::Tensor;
+  node->result.tensor = t->meta;
+  node->place = place;
+  journal.set(t->node, node);
+  return node;
+}
+
+void Trace::noteTensorWrite(TensorValue* v) {
+  for (TensorValue* root = v; root; root = root->base) {
+    if (!root->source) continue;
+    for (TensorValue* known : writtenTensors_)
+      if (known == root) return;
+    writtenTensors_.push_back(root);
+    journal.onRollback([this] { writtenTensors_.pop_back(); });
+  }
+}
+
+void raise(Trace& t, PyObject* type, const std::string& message) {
+  ObjectRef text = checked(PyUnicode_FromString(message.c_str()));
+  throw Raised{t.real(checked(PyObject_CallOneArg(type, text.get())))};
+}
+
+void raiseCurrent(Trace& t) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  ObjectRef ownedType = ObjectRef::steal(type), ownedValue = ObjectRef::steal(value), ownedTraceback = ObjectRef::steal(traceback);
+  if (!ownedValue) throw EngineError("a CPython call failed without an exception");
+  if (PyErr_GivenExceptionMatches(ownedType.get(), PyExc_MemoryError) || PyErr_GivenExceptionMatches(ownedType.get(), PyExc_KeyboardInterrupt)) {
+    PyErr_Restore(ownedType.release(), ownedValue.release(), ownedTraceback.release());
+    throw PythonError{};
+  }
+  throw Raised{t.real(std::move(ownedValue))};
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,186 @@
+// The state of one capture: arena, journal, sources, facts, graph, the map from real objects to their symbolic twins.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "graph/graph.h"
+#include "guards/facts.h"
+#include "source/source.h"
+#include "values/journal.h"
+#include "values/value.h"
+
+namespace cdynamo {
+
+enum class BreakReason : uint16_t {
+#define CD_BREAK(id, hint) id,
+#include "interp/break_reasons.def"
+#undef CD_BREAK
+};
+const char* breakReasonName(BreakReason reason);
+const char* breakReasonHint(BreakReason reason);
+
+// Thrown where the trace cannot go on. `what` says what was tried, in the user's terms.
+struct Unsupported {
+  BreakReason reason;
+  std::string what;
+};
+[[noreturn]] void unsupported(BreakReason reason, std::string what);
+
+// A Python exception raised by the traced program. `exception` is an instance (Real or Instance value).
+struct Raised {
+  Value* exception;
+};
+
+struct Checkpoint {
+  size_t journal = 0;
+  size_t facts = 0;
+  size_t nodes = 0;
+};
+
+struct TraceOptions {
+  bool fullgraph = false;
+  int maxInlineDepth = 900;
+};
+
+class Trace {
+ public:
+  Trace(std::vector<std::string> localNames, PyObject* rootGlobals);
+  ~Trace();
+
+  SourceTable sources;
+  FactList facts;
+  Graph graph;
+  Journal journal;
+  TraceOptions options;
+
+  // ---- checkpoints ----
+  Checkpoint checkpoint() const { return {journal.position(), facts.position(), graph.position()}; }
+  void rollBack(const Checkpoint& to);
+
+  // ---- making values ----
+  template <typename T, typename... A>
+  T* make(A&&... args) {
+    auto owned = std::make_unique<T>(std::forward<A>(args)...);
+    T* made = owned.get();
+    if constexpr (std::is_base_of_v<HeapValue, T>) made->serial = ++serial_;
+    arena_.push_back(std::move(owned));
+    return made;
+  }
+  // A constant, or any real object that is known without a guard.
+  Value* real(ObjectRef object);
+  Value* realShared(PyObject* borrowed) { return real(ObjectRef::share(borrowed)); }
+  Value* none() { return none_; }
+  Value* boolean(bool b) { return b ? true_ : false_; }
+  Value* unbound() { return unbound_; }
+  Value* integer(long long n) { return real(checked(PyLong_FromLongLong(n))); }
+  Value* string(const char* text) { return real(checked(PyUnicode_FromString(text))); }
+  TupleValue* tuple(std::vector<Value*> items, PyTypeObject* type = &PyTuple_Type);
+  ListValue* list(std::vector<Value*> items);
+  DictValue* dict();
+  // The symbolic twin of an object reached by source. Nothing is guarded yet.
+  Value* wrap(PyObject* object, const Source* source);
+
+  // Keeps an object alive until the capture ends.
+  PyObject* keep(ObjectRef object);
+
+  // ---- observing ----
+  // The object behind a value that is (or can be made) a Python constant: immutable, executed by CPython itself. Guards
+  // it by value where it came from an input. Null where it is no constant. Borrowed from the trace.
+  PyObject* constant(Value* v);
+  bool isConstant(Value* v) { return constant(v) != nullptr; }
+  // type(v), with the type of an input guarded.
+  PyTypeObject* typeOf(Value* v);
+  // The real object of a Real value, its identity guarded where it came from an input.
+  PyObject* identity(Value* v);
+
+  // Reads the items of a list, tuple, set or dict that stands for a real one, guarding its length or keys.
+  void load(ListValue* list);
+  void load(TupleValue* tuple);
+  void load(SetValue* set);
+  void complete(DictValue* dict);
+  Value* cellContents(CellValue* cell);  // null: empty
+  DictValue* dictOf(InstanceValue* instance);  // its instance dictionary
+
+  // ---- dict operations (raw, as C code does them) ----
+  DictKey keyOf(Value* key);                       // raises TypeError (unhashable) as Python would
+  Value* dictGet(DictValue* d, const DictKey& k);  // null: absent (guarded)
+  Value* dictGetName(DictValue* d, PyObject* name);
+  void dictSet(DictValue* d, const DictKey& k, Value* v);
+  bool dictDelete(DictValue* d, const DictKey& k);  // false: absent
+  size_t dictLength(DictValue* d);
+
+  // ---- writing ----
+  void touch(HeapValue* v);                        // marks as mutated, journaled
+  void setItems(ListValue* l, std::vector<Value*> items);
+  void append(ListValue* l, Value* v);
+  void setAdd(SetValue* s, const DictKey& k);
+  bool setDiscard(SetValue* s, const DictKey& k);
+  bool setHas(SetValue* s, const DictKey& k);
+  void setCell(CellValue* c, Value* v);
+
+  // ---- tensors ----
+  // The node of a tensor, made a graph input on first use.
+  Node* nodeOf(TensorValue* t);
+  void observe(TensorValue* t);  // guards its metadata
+  // An operation of the graph writes to the tensor's data.
+  void noteTensorWrite(TensorValue* t);
+  const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
+  // Every existing object that was changed, in order of first touch.
+  const std::vector<HeapValue*>& mutated() const { return mutated_; }
+  const std::vector<std::unique_ptr<Value>>& arena() const { return arena_; }
+  const std::vector<TensorValue*>& inputTensors() const { return inputTensors_; }
+
+  // ---- torch state entered by the traced program (autocast) ----
+  // mode: the real context that was entered now; left again by leaveState, or when the trace ends.
+  void enterState(InstanceValue* manager, ObjectRef mode, Node* node);
+  Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
+
+  // Where the interpreter is, for nodes and messages.
+  const TracePlace* place = nullptr;
+  const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
+  FrameState* frame = nullptr;         // innermost
+  int depth = 0;                       // of inlined calls
+  Value* handledException = nullptr;   // what a bare raise would raise; null: none
+  TracePlace* makePlace();
+  // A frame owned by the trace; a finished one may be given back for the next call.
+  FrameState* makeFrame();
+  void recycleFrame(FrameState* frame);
+
+ private:
+  Value* twinOf(PyObject* object, const Source* source);
+  std::vector<std::unique_ptr<Value>> arena_;
+  std::vector<std::unique_ptr<TracePlace>> places_;
+  std::vector<ObjectRef> kept_;
+  std::vector<std::unique_ptr<FrameState>> frames_;
+  std::vector<FrameState*> freeFrames_;
+  std::unordered_map<PyObject*, Value*> twins_;
+  std::unordered_map<const Source*, Value*> bySource_;
+  std::vector<HeapValue*> mutated_;
+  std::vector<TensorValue*> inputTensors_;
+  std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
+  struct EnteredState {
+    InstanceValue* manager;
+    ObjectRef mode;
+    Node* node;
+  };
+  std::vector<EnteredState> entered_;
+  Value *none_, *true_, *false_, *unbound_;
+  int32_t serial_ = 0;
+};
+
+// True for a member of an Enum class: a singleton that compares by identity.
+bool isEnumMember(PyObject* object);
+
+// Raises a Python exception of the traced program.
+[[noreturn]] void raise(Trace& t, PyObject* type, const std::string& message);
+// Turns the pending CPython error into a Raised of the traced program.
+[[noreturn]] void raiseCurrent(Trace& t);
+// The result of a CPython call made on behalf of the traced program: its error is the program's error.
+inline ObjectRef native(Trace& t, PyObject* newReference) {
+  if (newReference == nullptr) raiseCurrent(t);
+  return ObjectRef::steal(newReference);
+}
+
+}  // namespace cdynamo

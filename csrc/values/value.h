@@ -1,0 +1,219 @@
+// Symbolic values. A value is a real Python object, a tensor (graph node + metadata), or a heap object: a mutable or
+// composite thing whose parts are values. Values live in the trace's arena and are passed as plain pointers.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ref.h"
+#include "graph/graph.h"
+#include "shapes/tensor_meta.h"
+#include "source/source.h"
+
+namespace cdynamo {
+
+class Trace;
+struct FrameState;
+
+enum class Kind : uint8_t {
+  Real,         // a real Python object: constants, types, functions, modules, anything that is only looked at
+  Tensor,
+  List,
+  Tuple,        // also named tuples and torch.Size, by type
+  Dict,         // also OrderedDict and defaultdict, by type
+  Set,          // also frozenset, by type
+  Instance,     // of a Python class, existing or made by the trace
+  Cell,
+  Function,     // made by the trace (MAKE_FUNCTION)
+  BoundMethod,
+  Slice,
+  Iterator,
+  Generator,
+  Super,
+  DictView,     // keys, values, items
+  Property,     // descriptors made by the trace: property, staticmethod, classmethod
+  Unbound,      // the marker for an unbound local on the stack
+};
+
+struct Value {
+  explicit Value(Kind k) : kind(k) {}
+  Value(const Value&) = delete;
+  virtual ~Value() = default;
+  const Kind kind;
+  const Source* source = nullptr;  // how to reach it from the frame's inputs; null: made by the trace or a constant
+};
+
+// The object is owned by the value. Where source is set, nothing about it has been guarded until it is observed.
+struct RealValue final : Value {
+  explicit RealValue(ObjectRef o) : Value(Kind::Real), object(std::move(o)) {}
+  ObjectRef object;
+};
+
+struct TensorValue final : Value {
+  TensorValue() : Value(Kind::Tensor) {}
+  Node* node = nullptr;          // null for an input that no operation used yet
+  TensorMeta meta;
+  PyTypeObject* type = nullptr;  // torch.Tensor, Parameter, a subclass; borrowed (kept by the trace)
+  PyObject* real = nullptr;      // an input: the real tensor, borrowed (kept by the caller during the capture)
+  TensorValue* base = nullptr;   // of a view
+  bool observed = false;         // its metadata is guarded (inputs)
+  // Python attributes set by the trace, name -> value.
+  std::vector<std::pair<ObjectRef, Value*>> attrs;
+};
+
+// What can be changed. `real` is the existing object it stands for (owned), or null where the trace made it.
+struct HeapValue : Value {
+  using Value::Value;
+  ObjectRef real;
+  PyTypeObject* type = nullptr;  // exact Python type; kept by the trace
+  bool mutated = false;          // a write must be replayed on `real`
+  int32_t serial = 0;            // order of creation
+};
+
+struct ListValue final : HeapValue {
+  ListValue() : HeapValue(Kind::List) {}
+  std::vector<Value*> items;
+  bool loaded = true;            // false: items of `real` not read yet
+};
+
+struct TupleValue final : HeapValue {
+  TupleValue() : HeapValue(Kind::Tuple) {}
+  std::vector<Value*> items;
+  bool loaded = true;
+  ObjectRef constant;            // the real tuple, where all items are constants and somebody asked
+};
+
+// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value.
+struct DictKey {
+  Value* value = nullptr;
+  PyObject* constant = nullptr;  // borrowed; null: identity
+  Py_hash_t hash = 0;
+};
+struct DictKeyHash {
+  size_t operator()(const DictKey& k) const { return static_cast<size_t>(k.hash); }
+};
+struct DictKeyEqual {
+  bool operator()(const DictKey& a, const DictKey& b) const;
+};
+
+struct DictEntry {
+  DictKey key;
+  Value* value = nullptr;        // null: deleted, or known to be absent in `real`
+  bool written = false;          // differs from what `real` holds
+};
+
+// Insertion-ordered; entries are never erased from the vector while tracing, only marked.
+struct DictValue final : HeapValue {
+  DictValue() : HeapValue(Kind::Dict) {}
+  std::vector<DictEntry> entries;
+  std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
+  size_t live = 0;               // entries with a value
+  bool complete = true;          // false: `real` may hold keys that nobody asked for yet
+  bool keysGuarded = false;
+  Value* defaultFactory = nullptr;
+  PyObject* shadowOf = nullptr;  // borrowed: the instance whose __dict__ this is, where known
+};
+
+struct SetValue final : HeapValue {
+  SetValue() : HeapValue(Kind::Set) {}
+  std::vector<DictKey> items;    // insertion order of the trace
+  std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
+  bool loaded = true;
+};
+
+// An object of a Python class (or of a C class that we model by attributes). Attributes are the entries of its
+// instance dictionary; slots live beside it; `contents` holds the inherited part of a subclass of dict, list, ...
+struct InstanceValue final : HeapValue {
+  InstanceValue() : HeapValue(Kind::Instance) {}
+  DictValue* dict = nullptr;     // made on first use
+  std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
+  HeapValue* contents = nullptr; // ListValue, DictValue, TupleValue, SetValue
+  Value* exceptionArgs = nullptr;  // exceptions: the args tuple
+};
+
+struct CellValue final : HeapValue {
+  CellValue() : HeapValue(Kind::Cell) {}
+  Value* contents = nullptr;     // null: empty
+  bool loaded = true;
+};
+
+struct FunctionValue final : HeapValue {
+  FunctionValue() : HeapValue(Kind::Function) {}
+  PyObject* code = nullptr;      // borrowed from the enclosing code's constants
+  PyObject* globals = nullptr;   // borrowed
+  Value* defaults = nullptr;     // tuple
+  Value* kwdefaults = nullptr;   // dict
+  Value* annotations = nullptr;
+  Value* closure = nullptr;      // tuple of cells
+  DictValue* dict = nullptr;     // attributes set on it (functools.wraps)
+};
+
+struct BoundMethodValue final : Value {
+  BoundMethodValue(Value* f, Value* s) : Value(Kind::BoundMethod), function(f), self(s) {}
+  Value* function;
+  Value* self;
+};
+
+struct SliceValue final : Value {
+  SliceValue(Value* a, Value* b, Value* c) : Value(Kind::Slice), start(a), stop(b), step(c) {}
+  Value *start, *stop, *step;
+};
+
+struct SuperValue final : Value {
+  SuperValue(PyTypeObject* t, Value* s, PyTypeObject* st) : Value(Kind::Super), thisClass(t), self(s), startType(st) {}
+  PyTypeObject* thisClass;
+  Value* self;
+  PyTypeObject* startType;  // type(self), or self itself where it is a class
+};
+
+struct PropertyValue final : Value {
+  PropertyValue(PyTypeObject* t, Value* f) : Value(Kind::Property), type(t), get(f) {}
+  PyTypeObject* type;
+  Value* get;
+};
+
+struct DictViewValue final : Value {
+  enum What : uint8_t { Keys, Values, Items };
+  DictViewValue(HeapValue* o, What w) : Value(Kind::DictView), owner(o), what(w) {}
+  HeapValue* owner;  // DictValue
+  What what;
+};
+
+// Iterators over what the trace knows; position is written through the journal.
+struct IteratorValue final : HeapValue {
+  enum What : uint8_t { Sequence, Range, Zip, Enumerate, Map, Filter, Chain, DictItems, Repeat, Count, Islice, CallIter, Reversed, ItemProtocol };
+  explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
+  What what;
+  Value* subject = nullptr;          // Sequence: the list or tuple; Map/Filter: the function; ...
+  std::vector<Value*> inputs;        // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
+  int64_t position = 0;
+  int64_t stop = -1;
+  int64_t step = 1;
+  bool strict = false;
+  bool done = false;
+};
+
+struct GeneratorValue final : HeapValue {
+  GeneratorValue() : HeapValue(Kind::Generator) {}
+  FrameState* frame = nullptr;   // owned by the trace
+  bool started = false;
+  bool running = false;
+  bool finished = false;
+  Value* function = nullptr;
+};
+
+struct UnboundValue final : Value {
+  UnboundValue() : Value(Kind::Unbound) {}
+};
+
+template <typename T>
+inline T* as(Value* v) { return static_cast<T*>(v); }
+
+inline bool isReal(const Value* v) { return v->kind == Kind::Real; }
+inline bool isTensor(const Value* v) { return v->kind == Kind::Tensor; }
+inline PyObject* realObject(const Value* v) { return static_cast<const RealValue*>(v)->object.get(); }
+inline bool isReal(const Value* v, PyObject* object) { return v->kind == Kind::Real && realObject(v) == object; }
+
+}  // namespace cdynamo
