@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from . import _C
 from ._compile import CompiledModule, apply, compile_with, make_options
 from ._explain import explain
 from ._front import reset
@@ -87,8 +88,22 @@ def _change_dynamo(dynamo: ModuleType) -> None:
         _replace(owner, "optimize_assert", _optimize_assert)
         _replace(owner, "explain", explain)
         _replace(owner, "OptimizedModule", CompiledModule)
+    decorators = sys.modules["torch._dynamo.decorators"]
+    _replace(decorators, "_set_stance", _both_stances(decorators._set_stance))
     for name in ("reset", "reset_code_caches"):
         _replace(dynamo, name, _and_ours(getattr(dynamo, name)))
+
+
+def _both_stances(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """torch.compiler.set_stance counts for cdynamo too; a stance that only torch has is the default one here."""
+    ours = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile")
+
+    def set_both(stance: Any) -> Any:
+        before = theirs(stance)
+        _C.configure(stance=stance.stance if stance.stance in ours else "default")
+        return before
+
+    return set_both
 
 
 def _and_ours(theirs: Callable[[], None]) -> Callable[[], None]:

@@ -103,7 +103,7 @@ def backend_call(context: BackendContext, compile_id: CompileId) -> Iterator[Non
     previous = getattr(_TLS, "tracing_context", None)
     _TLS.tracing_context = context
     try:
-        with compile_context(CompileContext(compile_id)):
+        with compile_context(CompileContext(compile_id)), torch.compiler._compile_session_context():
             yield
     finally:
         _TLS.tracing_context = previous

@@ -74,7 +74,7 @@ def test_what_a_backend_gets():
         mode = TracingContext.get().fake_mode
         assert detect_fake_mode(example_inputs) is mode
         assert str(CompileContext.current_compile_id()) == str(gm.meta["dynamo_compile_id"])
-        assert gm._param_name_to_source == {}
+        assert gm._param_name_to_source == {} and torch.compiler.is_compiling()
         for node in gm.graph.nodes:
             if node.op == "placeholder":
                 assert node.meta["example_value"].fake_mode is mode
@@ -101,7 +101,7 @@ def test_what_a_backend_gets():
     weight = seen["L_self_modules_first_parameters_weight_"]
     assert isinstance(weight.meta["example_value"], torch.nn.Parameter) and weight.meta["example_value"].requires_grad
     assert weight.meta["tensor_dict"] == {"_dynamo_static_input_type": "unguarded"}
-    assert TracingContext.try_get() is None
+    assert TracingContext.try_get() is None and not torch.compiler.is_compiling()
 
 
 def test_a_changed_graph_is_what_runs():
