@@ -85,7 +85,10 @@ class LazyGraphModule(_LazyGraphModule):
             own = type("GraphModuleImpl", (LazyGraphModule,), {"__module__": fx.GraphModule.__module__})
             own.__name__ = "GraphModule"
             self.__class__ = own
-        self.__dict__.pop("forward", None)
+        self.graph  # noqa: B018  (built, if it was not)
+        # From here on nothing tells it from an ordinary GraphModule; torch's compile caches hash all of __dict__.
+        for name in ("forward", "_program", "_context", "_input_types"):
+            self.__dict__.pop(name, None)
         return fx.GraphModule.recompile(self)
 
     def _needs_recompile(self) -> bool:  # type: ignore[override]
@@ -98,7 +101,7 @@ class LazyGraphModule(_LazyGraphModule):
         """Whether a call of this module is nothing but a run of the program."""
         state = self.__dict__
         hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-        return state.get("forward") is state.get("_program") and not any(state[name] for name in hooks)
+        return "_program" in state and state.get("forward") is state["_program"] and not any(state[name] for name in hooks)
 
     def fill_meta(self) -> None:
         """Makes all of node.meta now."""

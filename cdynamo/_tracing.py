@@ -38,6 +38,10 @@ class GraphSource(Source):
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __reduce__(self) -> Any:
+        # torch's compile caches on disk hold sources.
+        return (GraphSource, (self.name,))
+
     def __repr__(self) -> str:
         return f"GraphSource({self.name!r})"
 

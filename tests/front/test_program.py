@@ -245,6 +245,16 @@ def test_editing_the_graph():
     same(to_graph_module(program)(x), plain(x))
 
 
+def test_after_recompile_it_is_an_ordinary_module():
+    program, _ = sample()
+    gm = to_graph_module(program)
+    plain_gm = torch.fx.GraphModule(torch.nn.Module(), gm.graph)
+    gm.recompile()
+    assert set(gm.__dict__) - set(plain_gm.__dict__) == {"_param_name_to_source", "_source_to_user_stacks"}
+    gm.recompile()
+    assert "example_value" in next(iter(gm.graph.nodes)).meta
+
+
 def test_fx_tools_take_it():
     program, x = sample()
     same(torch.fx.symbolic_trace(to_graph_module(program))(x), plain(x))
