@@ -262,6 +262,7 @@ void Trace::dictSet(DictValue* d, const DictKey& k, Value* v) {
     journal.onRollback([d, at, old = e] { d->entries[at] = old; });
     e.value = v;
     e.written = true;
+    if (!e.key.value) e.key.value = realShared(e.key.constant);
     return;
   }
   DictKey stored = k;
