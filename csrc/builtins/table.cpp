@@ -50,6 +50,7 @@ BuiltinTable& BuiltinTable::get() {
     addTypeBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
+    addFunctorchBuiltins(made);
     return made;
   }();
   return table;

@@ -50,6 +50,7 @@ TorchKind classify(PyObject* callable) {
     return owner == tensorBase() || owner == tensorType() ? TorchKind::Method : TorchKind::No;
   }
   if (kind == lruCacheType()) return TorchKind::LruCache;
+  if (isTorchOperatorType(kind)) return TorchKind::Operation;
   if (PyCFunction_Check(callable)) {
     // The functions of torch are static methods: GET_SELF would hide the class that they belong to.
     PyObject* self = reinterpret_cast<PyCFunctionObject*>(callable)->m_self;
@@ -323,6 +324,8 @@ Value* hasTorchFunction(Trace& t, CallArgs& a) {
   return t.boolean(false);
 }
 
+Value* nothing(Trace& t, CallArgs&) { return t.none(); }
+
 Value* isTorchTensor(Trace& t, CallArgs& a) {
   expectArgs(t, a, "is_tensor", 1, 1);
   t.typeOf(a.args[0]);
@@ -350,6 +353,8 @@ void addTorchBuiltins(BuiltinTable& table) {
   table.add("torch.is_complex", tensorIsComplex);
   table.add("torch.numel", tensorNumel);
   table.add("torch.is_tensor", isTorchTensor);
+  table.add("torch._C._log_api_usage_once", nothing);
+  table.add("torch._C._log_api_usage_metadata", nothing);
   table.add("torch.is_grad_enabled", isGradEnabled);
   table.add("torch._C._set_grad_enabled", setGradMode);
   table.add("torch.autocast.__enter__", autocastEnter);

@@ -264,6 +264,38 @@ Value* typeCall(Trace& t, CallArgs& a) {
 
 Value* typeMro(Trace& t, CallArgs& a) { return getAttr(t, a.args.at(0), "__mro__"); }
 
+// ---- inspect ---------------------------------------------------------------------------------------------------------
+
+// The real callable that a value stands for, its code guarded; null where the trace made it.
+ObjectRef realCallable(Trace& t, Value* v) {
+  if (isReal(v)) return ObjectRef::share(t.identity(v));
+  if (v->kind == Kind::BoundMethod) {
+    auto* m = as<BoundMethodValue>(v);
+    ObjectRef fn = realCallable(t, m->function);
+    auto* self = dynamic_cast<HeapValue*>(m->self);
+    if (!fn || !self || !self->real) return nullptr;
+    t.typeOf(self);
+    return checked(PyMethod_New(fn.get(), self->real.get()));
+  }
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->real && PyCallable_Check(as<InstanceValue>(v)->real.get())) {
+    t.typeOf(v);
+    return as<InstanceValue>(v)->real;
+  }
+  return nullptr;
+}
+
+// A signature says how a callable may be called: made by Python itself from the real callable, used as a constant.
+Value* inspectSignature(Trace& t, CallArgs& a) {
+  static PyObject* signature = [] {
+    ObjectRef m = checked(PyImport_ImportModule("inspect"));
+    return checked(PyObject_GetAttrString(m.get(), "signature")).release();
+  }();
+  expectArgs(t, a, "signature", 1, 1);
+  ObjectRef callable = realCallable(t, a.args[0]);
+  if (!callable) unsupported(BreakReason::UnsupportedCall, "the signature of " + describe(a.args[0]));
+  return t.real(native(t, PyObject_CallOneArg(signature, callable.get())));
+}
+
 // ---- functools.partial -----------------------------------------------------------------------------------------------
 
 }  // namespace
@@ -352,6 +384,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_TypeError), "__init__", exceptionInit);
   table.add("builtins.type.__call__", typeCall);
   table.add("builtins.type.mro", typeMro);
+  table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);
 }

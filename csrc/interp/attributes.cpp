@@ -208,6 +208,18 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   }
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
   if (hook) return call1(t, hook, t.realShared(name));
+  if (typeLookup(Py_TYPE(object), interned("__getattr__"))) {
+    // A lazy module (torch.ops, packages that import on demand): loaded for real, as the program would.
+    ObjectRef held = ObjectRef::steal(PyObject_GetAttr(object, name));
+    if (!held) {
+      if (!PyErr_ExceptionMatches(PyExc_AttributeError)) raiseCurrent(t);
+      PyErr_Clear();
+      return nullptr;
+    }
+    PyObject* now = PyDict_GetItemWithError(dict, name);
+    if (now == held.get()) return t.wrap(now, t.sources.dictItem(t.sources.pinned(dict), name));
+    return pinnedValue(t, held.get());
+  }
   return nullptr;
 }
 
@@ -328,17 +340,14 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
         auto* type = reinterpret_cast<PyTypeObject*>(t.identity(object));
         return getTypeAttr(t, type, name);
       }
-      if (PyModule_CheckExact(real)) return moduleAttr(t, object, name);
+      if (PyModule_Check(real)) return moduleAttr(t, object, name);
       if (PyMethod_Check(real)) {
-        std::string attribute = textOf(name);
-        if (attribute != "__self__" && attribute != "__func__" && !typeLookup(&PyMethod_Type, name)) {
-          static PyObject* func = PyUnicode_InternFromString("__func__");
-          return getAttrOrNull(t, bindDescriptor(t, typeLookup(&PyMethod_Type, func), object, &PyMethod_Type, func), name);
-        }
+        if (typeLookup(&PyMethod_Type, name)) return genericGetAttr(t, object, t.typeOf(object), name);
+        static PyObject* func = PyUnicode_InternFromString("__func__");
+        return getAttrOrNull(t, bindDescriptor(t, typeLookup(&PyMethod_Type, func), object, t.typeOf(object), func), name);
       }
       PyTypeObject* type = t.typeOf(object);
       if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr) return genericGetAttr(t, object, type, name);
-      if (PyModule_Check(real)) return moduleAttr(t, object, name);
       // C types with their own attribute code: an answer that is C data can still be read.
       if (!object->source || isOpaqueReadable(real)) {
         ObjectRef held = ObjectRef::steal(PyObject_GetAttr(real, name));

@@ -111,6 +111,7 @@ class Capture {
         PyErr_Clear();
         if (utf8) what = std::string(Py_TYPE(realObject(raised.exception))->tp_name) + ": " + utf8;
       }
+      t.failedPlace = raised.place;
       return skip(&t, BreakReason::UncaughtException, what, false);
     }
   }

@@ -76,13 +76,12 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   f.signal = Signal::Running;
   for (;;) {
     try {
-      if (thrown) throw Raised{std::exchange(thrown, nullptr)};
+      if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr};
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
-      if (!t.failedPlace) t.failedPlace = t.place;
+      if (!raised.place) raised.place = t.place;
       if (!enterHandler(f, t, raised.exception)) throw;
-      t.failedPlace = nullptr;
     } catch (Unsupported&) {
       if (!t.failedPlace) t.failedPlace = t.place;
       throw;

@@ -116,7 +116,8 @@ const Rule* findRule(const OpCall& op) {
 struct Survey {
   bool requiresGrad = false;
   bool complex = false;
-  bool odd = false;        // conj, neg, inference tensors, layouts
+  bool odd = false;        // conj, neg, layouts
+  bool inference = false;
   bool otherDevice = false;  // not CPU
   bool unusualDevice = false;
 };
@@ -124,7 +125,8 @@ struct Survey {
 void surveyTensor(const TensorMeta& t, Survey& s) {
   s.requiresGrad |= t.requiresGrad;
   s.complex |= isComplex(t.dtype);
-  s.odd |= t.isConj || t.isNeg || t.isInference || t.layout != 0;
+  s.odd |= t.isConj || t.isNeg || t.layout != 0;
+  s.inference |= t.isInference;
   s.otherDevice |= t.device.type != 0;
   s.unusualDevice |= t.device.type > 1;
 }
@@ -205,7 +207,7 @@ bool inferByRule(const OpCall& op, ResultMeta& out) {
   Survey s = surveyCall(op);
   if (s.unusualDevice || (s.otherDevice && (rule->flags & CpuOnly)) || (s.complex && !(rule->flags & AnyDType))) return false;
   bool inference = inferenceModeEnabled();
-  if (s.odd && !inference) return false;
+  if (s.odd || (s.inference && !inference) || (inference && s.requiresGrad)) return false;
 
   Call call(op, *rule);
   call.grad = op.gradEnabled && s.requiresGrad;
@@ -213,19 +215,18 @@ bool inferByRule(const OpCall& op, ResultMeta& out) {
   if (!rule->function(call, out) || call.bad()) return false;
   bool attribute = !op.isMethod && op.target == tables().getattr;
   if (attribute ? op.args.size() != 2 || !op.kwargs.empty() : !call.allRead()) return false;
-  if (s.odd || (inference && s.requiresGrad)) return false;
 
   if (call.isSelf) return true;
   const TensorMeta* self = op.args.empty() ? nullptr : tensorOf(op.args[0]);
   if ((rule->flags & Inplace) || call.writes) {
     bool grad = call.grad && !(rule->flags & NotDifferentiable);
-    if (self == nullptr || inference) return false;
+    if (self == nullptr) return false;
     if (out.kind != ResultMeta::Tensor) return out.kind == ResultMeta::None && writeTo(*self, grad, op.gradEnabled, out.tensor);
     if (!(out.tensor.sizes == self->sizes) || !canCast(out.tensor.dtype, self->dtype) || !(out.tensor.device == self->device)) return false;
     return writeTo(*self, grad, op.gradEnabled, out.tensor);
   }
   bool requires_ = !(rule->flags & NotDifferentiable) && (call.aliases && self != nullptr ? self->requiresGrad : call.grad);
-  markGrad(out, requires_, op.gradEnabled, inference && !call.aliases);
+  markGrad(out, requires_, op.gradEnabled, call.aliases && self != nullptr ? self->isInference : inference);
   return true;
 }
 

@@ -325,6 +325,8 @@ ResultMeta parse(PyObject* tree, const Describer& describer) {
   return result;
 }
 
+}  // namespace
+
 ResultMeta inferByFake(const OpCall& op) {
   if (!fakeInfer()) fakeInfer() = checked(PyObject_GetAttrString(fakeModule().get(), "infer"));
   Describer describer;
@@ -334,8 +336,6 @@ ResultMeta inferByFake(const OpCall& op) {
                                                  kwargs.get(), op.gradEnabled ? Py_True : Py_False));
   return parse(tree.get(), describer);
 }
-
-}  // namespace
 
 ResultMeta inferResult(const OpCall& op, InferPath* path) {
   auto took = [&](InferPath which) {

@@ -34,8 +34,10 @@ enum class InferPath : uint8_t { Rule, Memo, Fake };
 // Throws ShapeError, ShapeUnknown, or PythonError where the engine's own Python fails. `path` (may be null) says who answered.
 ResultMeta inferResult(const OpCall& call, InferPath* path = nullptr);
 
-// The C++ rules alone: false where no rule is sure. Never fails.
+// The C++ rules alone: false where no rule is sure. Throws PythonError only where torch cannot be imported.
 bool inferByRule(const OpCall& call, ResultMeta& out);
+// The fallback alone; throws as inferResult does.
+ResultMeta inferByFake(const OpCall& call);
 
 // For an operation that writes to its first operand (`add_`, operator.iadd, operator.setitem, relu(inplace=True)): that
 // operand's metadata afterwards (requires_grad and is_leaf may change). Nothing for other operations.

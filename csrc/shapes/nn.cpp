@@ -89,7 +89,8 @@ bool dropout(Call& call, ResultMeta& out) {
   bool training = call.boolean(2, flag, true);
   if (functional && call.boolean(3, "inplace", false)) return false;
   if (!(p >= 0 && p <= 1)) return false;
-  if (p == 0 || !training || x.numel() == 0) return x.device.type == 0 && giveSelf(call, out, x);
+  if (!training) return giveSelf(call, out, x);
+  if (p == 0 || x.numel() == 0) return x.device.type == 0 && giveSelf(call, out, x);
   if (p == 1 || !isFloating(x.dtype) || x.device.type != 0) return false;
   TensorMeta noise = x;
   noise.strides = preservedStrides(x);

@@ -148,7 +148,7 @@ bool nanToNum(Call& call, ResultMeta& out) {
   call.ignore(1, "nan");
   call.ignore(2, "posinf");
   call.ignore(3, "neginf");
-  return preserved(call.tensor(0), out, FloatOnly);
+  return preserved(call.tensor(0), out, Keep);
 }
 
 bool binary(Call& call, ResultMeta& out) {
@@ -359,8 +359,9 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"positive"}, positive, everywhere, safe);
   table.add({"pos"}, positive, InOperator, safe);
 
-  table.add({"relu", "leaky_relu", "elu", "hardsigmoid", "hardswish", "silu", "mish", "selu", "celu"}, activation, InFunctional, safe, FloatOnly);
-  table.add({"hardtanh", "relu6"}, activation, InFunctional | InNN | InAten, safe, FloatOnly | LikeInput);
+  table.add({"relu"}, activation, InFunctional, safe, NoBool);
+  table.add({"leaky_relu", "elu", "hardsigmoid", "hardswish", "silu", "mish", "selu", "celu"}, activation, InFunctional, safe, FloatOnly);
+  table.add({"hardtanh", "relu6"}, activation, InFunctional | InNN | InAten, safe, NoBool | LikeInput);
   table.add({"softplus"}, activation, InFunctional | InNN, 0, FloatOnly);
   table.add({"tanh", "sigmoid"}, unary, InFunctional, safe, ToFloat);
   table.add({"leaky_relu", "elu", "silu", "mish", "hardswish", "hardsigmoid"}, activation, InNN | InAten, safe, FloatOnly);

@@ -13,6 +13,9 @@ namespace {
 // Makes operands of Python objects; tensors become placeholder nodes, the same tensor the same node.
 class Builder {
  public:
+  // The device that tensors are said to be on, where it is not their own.
+  std::optional<DeviceTag> device;
+
   Arg arg(PyObject* object) {
     Arg made;
     if (isTensor(object)) {
@@ -49,6 +52,7 @@ class Builder {
         PyErr_SetString(PyExc_TypeError, describeOddity(oddity));
         throw PythonError{};
       }
+      if (device) known->result.tensor.device = *device;
     }
     return known;
   }
@@ -98,8 +102,9 @@ PyObject* bordered(F&& body) {
 
 // Parses (target, args tuple, kwargs dict, ...) and calls `use(OpCall)`.
 template <typename F>
-ObjectRef withCall(PyObject* target, PyObject* args, PyObject* kwargs, F&& use) {
+ObjectRef withCall(PyObject* target, PyObject* args, PyObject* kwargs, F&& use, std::optional<DeviceTag> device = {}) {
   Builder builder;
+  builder.device = device;
   std::vector<Arg> operands;
   std::vector<std::pair<ObjectRef, Arg>> keywords;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) operands.push_back(builder.arg(PyTuple_GET_ITEM(args, i)));
@@ -120,6 +125,28 @@ PyObject* inferResultPy(PyObject*, PyObject* packed) {
       ObjectRef description = describe(result);
       return checked(Py_BuildValue("(sO)", names[static_cast<int>(path)], description.get()));
     });
+  });
+}
+
+// What the rules and FakeTensor say of the call if its tensors were on another device.
+PyObject* compareOnPy(PyObject*, PyObject* packed) {
+  PyObject *deviceName, *target, *args, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(packed, "OOO!|O!", &deviceName, &target, &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
+  return bordered([&] {
+    DeviceTag device;
+    if (!deviceFrom(deviceName, device)) {
+      PyErr_SetString(PyExc_ValueError, "not a device");
+      throw PythonError{};
+    }
+    return withCall(
+        target, args, kwargs,
+        [](const OpCall& op) {
+          ResultMeta ruled;
+          ObjectRef first = inferByRule(op, ruled) ? describe(ruled) : ObjectRef::share(Py_None);
+          ObjectRef second = describe(inferByFake(op));
+          return checked(Py_BuildValue("(OO)", first.get(), second.get()));
+        },
+        device);
   });
 }
 
@@ -239,6 +266,7 @@ PyObject* clearMemoPy(PyObject*, PyObject*) {
 
 PyMethodDef kFunctions[] = {
     {"infer_result", inferResultPy, METH_VARARGS, "infer_result(target, args, kwargs={}) -> (path, description)"},
+    {"compare_on", compareOnPy, METH_VARARGS, "compare_on(device, target, args, kwargs={}) -> (rule's description or None, FakeTensor's)"},
     {"self_after", selfAfterPy, METH_VARARGS, "self_after(target, args, kwargs={}) -> description of args[0] after the call, or None"},
     {"time_infer", timeInferPy, METH_VARARGS, "time_infer(target, args, kwargs, count) -> ns per call"},
     {"read_tensor_meta", readTensorMetaPy, METH_O, "description of a tensor, or why there is none"},

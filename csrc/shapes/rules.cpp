@@ -1,5 +1,7 @@
 #include "shapes/rules.h"
 
+#include <unordered_map>
+
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -281,18 +283,20 @@ bool giveSelf(Call& call, ResultMeta& out, const TensorMeta& self) {
 }
 
 bool giveNamedTuple(ResultMeta& out, const char* className, std::initializer_list<TensorMeta> items) {
-  ObjectRef module = ObjectRef::steal(PyImport_ImportModule("torch.return_types"));
-  ObjectRef type = module ? ObjectRef::steal(PyObject_GetAttrString(module.get(), className)) : ObjectRef();
+  static auto* known = new std::unordered_map<std::string_view, ObjectRef>;
+  ObjectRef& type = (*known)[className];
   if (!type) {
-    PyErr_Clear();
-    return false;
+    ObjectRef module = ObjectRef::steal(PyImport_ImportModule("torch.return_types"));
+    if (module) type = ObjectRef::steal(PyObject_GetAttrString(module.get(), className));
+    if (!type) return PyErr_Clear(), false;
   }
   out.kind = ResultMeta::NamedTuple;
-  out.object = std::move(type);
+  out.object = type;
+  out.items.reserve(items.size());
   for (const TensorMeta& item : items) {
-    out.items.emplace_back();
-    out.items.back().kind = ResultMeta::Tensor;
-    out.items.back().tensor = item;
+    ResultMeta& made = out.items.emplace_back();
+    made.kind = ResultMeta::Tensor;
+    made.tensor = item;
   }
   return true;
 }

@@ -136,7 +136,7 @@ bool giveTensor(ResultMeta& out, DType dtype, DeviceTag device, const Dims& size
 bool giveView(Call& call, ResultMeta& out, const TensorMeta& base, const Dims& sizes, const Dims& strides, int64_t offset);
 // The first operand itself.
 bool giveSelf(Call& call, ResultMeta& out, const TensorMeta& self);
-// A torch.return_types class with these items, all tensors.
+// A torch.return_types class with these items, all tensors. `className` is a literal.
 bool giveNamedTuple(ResultMeta& out, const char* className, std::initializer_list<TensorMeta> items);
 TensorMeta makeMeta(DType dtype, DeviceTag device, const Dims& sizes);
 bool sameDevice(const TensorMeta& a, const TensorMeta& b);

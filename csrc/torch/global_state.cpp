@@ -17,6 +17,12 @@ namespace {
 using FunctionTLS = at::impl::PythonTorchFunctionTLS;
 using DispatchTLS = c10::impl::TorchDispatchModeTLS;
 
+// TF32 or not, for CUDA products: a setting that was never made means IEEE.
+uint8_t matmulPrecision(const at::Context& context) {
+  at::Float32Precision precision = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
+  return static_cast<uint8_t>(precision == at::Float32Precision::NONE ? at::Float32Precision::IEEE : precision);
+}
+
 // Calls `visit(field name, field of the state, current value)` for each part of the state; stops where it returns false.
 template <typename State, typename Visit>
 bool forEachPart(State& state, Visit&& visit) {
@@ -37,8 +43,7 @@ bool forEachPart(State& state, Visit&& visit) {
          visit("autocast_cuda_dtype", state.autocastCudaDType, static_cast<DType>(at::autocast::get_autocast_dtype(at::kCUDA))) &&
          visit("deterministic_algorithms", state.deterministic, context.deterministicAlgorithms()) &&
          visit("deterministic_algorithms_warn_only", state.deterministicWarnOnly, context.deterministicAlgorithmsWarnOnly()) &&
-         visit("float32_matmul_precision", state.float32Matmul,
-               static_cast<uint8_t>(context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL))) &&
+         visit("float32_matmul_precision", state.float32Matmul, matmulPrecision(context)) &&
          visit("float32_conv_precision", state.float32Conv,
                static_cast<uint8_t>(context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::CONV))) &&
          visit("allow_fp16_reduced_precision_reduction", state.fp16Reduction, static_cast<uint8_t>(context.allowFP16ReductionCuBLAS())) &&

@@ -33,4 +33,15 @@ bool isTorchConstantType(PyTypeObject* type) {
   return false;
 }
 
+bool isTorchOperatorType(PyTypeObject* type) {
+  static PyObject* const* known = [] {
+    static PyObject* types[2];
+    ObjectRef module = checked(PyImport_ImportModule("torch._ops"));
+    types[0] = checked(PyObject_GetAttrString(module.get(), "OpOverload")).release();
+    types[1] = checked(PyObject_GetAttrString(module.get(), "OpOverloadPacket")).release();
+    return types;
+  }();
+  return reinterpret_cast<PyObject*>(type) == known[0] || reinterpret_cast<PyObject*>(type) == known[1];
+}
+
 }  // namespace cdynamo

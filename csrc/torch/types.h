@@ -9,5 +9,7 @@ PyTypeObject* sizeType();       // torch.Size
 PyTypeObject* generatorType();  // torch.Generator
 // torch.dtype, device, layout, memory_format, finfo, iinfo, qscheme: immutable, compared by value, no Python code.
 bool isTorchConstantType(PyTypeObject* type);
+// torch._ops.OpOverload, OpOverloadPacket: callables that are one operation.
+bool isTorchOperatorType(PyTypeObject* type);
 
 }  // namespace cdynamo

@@ -31,6 +31,7 @@ struct Unsupported {
 // A Python exception raised by the traced program. `exception` is an instance (Real or Instance value).
 struct Raised {
   Value* exception;
+  const TracePlace* place = nullptr;  // where it was raised, filled on the way out of the innermost frame
 };
 
 struct Checkpoint {
@@ -142,6 +143,7 @@ class Trace {
   const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
   FrameState* frame = nullptr;         // innermost
   int depth = 0;                       // of inlined calls
+  int vmapLevel = 0;
   Value* handledException = nullptr;   // what a bare raise would raise; null: none
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
