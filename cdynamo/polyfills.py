@@ -135,3 +135,16 @@ def groupby(iterable, key=None):
 def tee(iterable, n=2, /):
     items = list(iterable)
     return tuple(iter(items) for _ in range(n))
+
+
+def cached_property_get(self, instance, owner=None):
+    if instance is None:
+        return self
+    if self.attrname is None:
+        raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
+    cache = instance.__dict__
+    value = cache.get(self.attrname, _missing)
+    if value is _missing:
+        value = self.func(instance)
+        cache[self.attrname] = value
+    return value

@@ -3,6 +3,7 @@
 
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -116,7 +117,14 @@ Value* builtinRound(Trace& t, CallArgs& a) {
 
 Value* builtinDivmod(Trace& t, CallArgs& a) {
   expectArgs(t, a, "divmod", 2, 2);
-  return t.tuple({binaryOp(t, 2, a.args[0], a.args[1]), binaryOp(t, 6, a.args[0], a.args[1])});
+  if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
+  for (int side = 0; side < 2; side++) {
+    Value *self = a.args[static_cast<size_t>(side)], *other = a.args[static_cast<size_t>(1 - side)];
+    Value* method = self->kind == Kind::Instance ? specialMethod(t, self, side ? "__rdivmod__" : "__divmod__") : nullptr;
+    Value* v = method ? call1(t, method, other) : nullptr;
+    if (v && !isReal(v, Py_NotImplemented)) return v;
+  }
+  raise(t, PyExc_TypeError, std::string("unsupported operand type(s) for divmod(): '") + t.typeOf(a.args[0])->tp_name + "' and '" + t.typeOf(a.args[1])->tp_name + "'");
 }
 
 Value* builtinPow(Trace& t, CallArgs& a) {
@@ -190,7 +198,15 @@ Value* builtinSum(Trace& t, CallArgs& a) {
   expectArgs(t, a, "sum", 1, 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
-  for (Value* v : itemsOf(t, a.args[0])) total = binaryOp(t, 0, total, v);
+  std::vector<Value*> items = itemsOf(t, a.args[0]);
+  // Constants are summed by CPython, whose way with floats differs between versions.
+  bool constant = t.isConstant(total);
+  for (size_t i = 0; constant && i < items.size(); i++) constant = t.isConstant(items[i]);
+  if (constant) {
+    Value* v = callNative(t, builtinObject("sum"), {{t.tuple(items), total}, {}});
+    if (v) return v;
+  }
+  for (Value* v : items) total = binaryOp(t, 0, total, v);
   return total;
 }
 
@@ -281,6 +297,9 @@ Value* builtinSlice(Trace& t, CallArgs& a) {
 Value* builtinRange(Trace& t, CallArgs& a) {
   for (Value*& v : a.args)
     if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a range with tensor bounds");
+  for (Value*& v : a.args)
+    if (v->kind == Kind::Instance)
+      if (Value* index = indexValue(t, v)) v = index;
   Value* v = callNative(t, typeObject(PyRange_Type), a);
   if (!v) unsupported(BreakReason::UnsupportedCall, "a range of " + describe(a.args[0]));
   return v;
@@ -290,7 +309,25 @@ Value* builtinProperty(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&Py
 Value* builtinStaticmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyStaticMethod_Type, a.args.at(0)); }
 Value* builtinClassmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyClassMethod_Type, a.args.at(0)); }
 
+Value* builtinGlobals(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "globals", 0, 0);
+  return t.frame->globalsDict;
+}
+
+Value* builtinLocals(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "locals", 0, 0);
+  if (t.frame->names) return t.frame->names;
+  DictValue* d = t.dict();
+  for (size_t i = 0; i < t.frame->locals.size(); i++) {
+    Value* v = t.frame->locals[i];
+    if (v && v->kind == Kind::Cell && t.frame->code->isCell(static_cast<int>(i))) v = t.cellContents(as<CellValue>(v));
+    if (v && v->kind != Kind::Unbound) t.dictSet(d, t.keyOf(t.realShared(t.frame->code->localName(static_cast<int>(i)))), v);
+  }
+  return d;
+}
+
 Value* builtinVars(Trace& t, CallArgs& a) {
+  if (a.args.empty()) return builtinLocals(t, a);
   expectArgs(t, a, "vars", 1, 1);
   return getAttr(t, a.args[0], "__dict__");
 }
@@ -396,10 +433,12 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.staticmethod", builtinStaticmethod);
   table.add("builtins.classmethod", builtinClassmethod);
   table.add("builtins.vars", builtinVars);
+  table.add("builtins.globals", builtinGlobals);
+  table.add("builtins.locals", builtinLocals);
   table.add("builtins.print", builtinPrint);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo", "torch.iinfo",
-                           "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object"})
+                           "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

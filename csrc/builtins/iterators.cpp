@@ -219,6 +219,7 @@ void addIteratorBuiltins(BuiltinTable& table) {
     table.addPolyfill(path.c_str(), name);
   }
   table.addPolyfill("functools.reduce", "reduce");
+  table.addPolyfill("functools.cached_property.__get__", "cached_property_get");
 }
 
 }  // namespace cdynamo

@@ -4,6 +4,7 @@
 
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 
@@ -119,7 +120,7 @@ namespace {
 
 bool isPureType(PyTypeObject* type) {
   return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyTuple_Type || type == &PyRange_Type ||
-         type == &PyFrozenSet_Type || type == &PyComplex_Type || type == &PyBool_Type || type == &PySlice_Type;
+         type == &PyFrozenSet_Type || type == &PyComplex_Type || type == &PyBool_Type || type == &PySlice_Type || type == sizeType();
 }
 
 // C functions of these modules have no effects.

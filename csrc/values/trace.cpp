@@ -266,7 +266,7 @@ PyTypeObject* Trace::typeOf(Value* v) {
         case IteratorValue::Map: return &PyMap_Type;
         case IteratorValue::Filter: return &PyFilter_Type;
         case IteratorValue::Reversed: return &PyReversed_Type;
-        default: return &PyListIter_Type;
+        default: return as<IteratorValue>(v)->type ? as<IteratorValue>(v)->type : &PyListIter_Type;
       }
     }
     case Kind::Unbound: throw EngineError("type of an unbound local");

@@ -75,7 +75,7 @@ struct HeapValue : Value {
 struct ListValue final : HeapValue {
   ListValue() : HeapValue(Kind::List) {}
   std::vector<Value*> items;
-  bool loaded = true;            // false: items of `real` not read yet
+  bool loaded = true;            // false: items of `real` not read yet, and `items` are those appended since
 };
 
 struct TupleValue final : HeapValue {

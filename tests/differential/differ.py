@@ -19,11 +19,11 @@ copy of everything, calls the function twice, then once after each declared chan
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import io
 import random
-import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -323,9 +323,11 @@ class Comparison:
 
     def contents(self, a: Any, b: Any, path: str) -> None:
         if isinstance(a, dict):
-            if list(map(repr_key, dict.keys(a))) != list(map(repr_key, dict.keys(b))):
-                self.fail(path, list(dict.keys(a)), list(dict.keys(b)), "has other keys")
-            for (ka, va), (kb, vb) in zip(dict.items(a), dict.items(b), strict=True):
+            base = collections.OrderedDict if isinstance(a, collections.OrderedDict) else dict
+            if list(map(repr_key, base.keys(a))) != list(map(repr_key, base.keys(b))):
+                self.fail(path, list(base.keys(a)), list(base.keys(b)), "has other keys")
+            for ka, kb in zip(base.keys(a), base.keys(b), strict=True):
+                va, vb = dict.__getitem__(a, ka), dict.__getitem__(b, kb)
                 self.walk(ka, kb, f"{path} key {ka!r}"[:300])
                 self.walk(va, vb, f"{path}[{ka!r}]"[:300])
             if hasattr(a, "default_factory"):
@@ -378,5 +380,3 @@ def short(v: Any) -> str:
     text = repr(v)
     return text if len(text) < 400 else text[:400] + "..."
 
-
-_ = sys

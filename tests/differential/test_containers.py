@@ -88,6 +88,7 @@ class Color(enum.Enum):
 @case(lambda: (t(3), [1, 2]))
 def list_methods(x, items):
     a = [3, 1, 2]
+    e = a.count(1)
     a.append(x)
     a.insert(1, 5)
     a.extend([7, 8])
@@ -95,7 +96,6 @@ def list_methods(x, items):
     c = a.pop(0)
     a.remove(5)
     d = a.index(2)
-    e = a.count(1)
     a.reverse()
     f = a.copy()
     f.clear()

@@ -370,7 +370,7 @@ def no_tensor_at_all(n, s):
 
 @case(lambda: (t(3), None))
 def none_argument(x, mask):
-    return x if mask is None else x * mask
+    return x + 1 if mask is None else x * mask
 
 
 @scenario(after_change=(1,))
