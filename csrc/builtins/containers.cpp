@@ -376,7 +376,8 @@ Value* setPop(Trace& t, CallArgs& a) {
 Value* setUpdate(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "update");
   for (size_t i = 1; i < a.args.size(); i++)
-    for (Value* v : itemsOf(t, a.args[i])) t.setAdd(s, t.keyOf(v));
+    for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(s, t.keyOf(v));
+  if (a.args.size() > 1) t.journal.set(s->replayable, s->replayable && a.args.size() == 2 && (a.args[1]->kind == Kind::List || a.args[1]->kind == Kind::Tuple));
   return t.none();
 }
 Value* setClear(Trace& t, CallArgs& a) {
@@ -389,12 +390,13 @@ Value* setCombine(Trace& t, CallArgs& a) {
   Value* result = selfSet(t, a, "operation");
   auto* copy = t.make<SetValue>();
   copy->type = as<SetValue>(result)->type;
+  copy->replayable = false;
   for (const DictKey& k : as<SetValue>(result)->items) t.setAdd(copy, k);
   result = copy;
   for (size_t i = 1; i < a.args.size(); i++) {
     auto* other = t.make<SetValue>();
     other->type = &PySet_Type;
-    for (Value* v : itemsOf(t, a.args[i])) t.setAdd(other, t.keyOf(v));
+    for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(other, t.keyOf(v));
     result = binaryOp(t, op, result, other);
   }
   return result;
@@ -404,7 +406,7 @@ Value* setRelation(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "relation");
   auto* other = t.make<SetValue>();
   other->type = &PySet_Type;
-  for (Value* v : itemsOf(t, a.args.at(1))) t.setAdd(other, t.keyOf(v));
+  for (Value* v : unorderedItems(t, a.args.at(1))) t.setAdd(other, t.keyOf(v));
   if (op == -1) {
     for (const DictKey& k : s->items)
       if (t.setHas(other, k)) return t.boolean(false);

@@ -67,6 +67,11 @@ Value* builtinCallable(Trace& t, CallArgs& a) {
 
 Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special) {
   if (Value* v = callNative(t, callable, a)) return v;
+  if (!a.args.empty() && (a.args[0]->kind == Kind::List || a.args[0]->kind == Kind::Dict || a.args[0]->kind == Kind::Set)) {
+    CallArgs copies = a;
+    if (ObjectRef copy = snapshot(t, a.args[0])) copies.args[0] = t.real(std::move(copy));
+    if (Value* v = callNative(t, callable, copies)) return v;
+  }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
@@ -164,6 +169,8 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   Value* key = a.takeKeyword("key");
   Value* fallback = a.takeKeyword("default");
   if (key && isReal(key, Py_None)) key = nullptr;
+  expectArgs(t, a, name, 1, SIZE_MAX);
+  if (fallback && a.args.size() > 1) raise(t, PyExc_TypeError, std::string("Cannot specify a default for ") + name + "() with multiple positional arguments");
   std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
   if (items.empty()) {
     if (fallback) return fallback;
@@ -251,7 +258,7 @@ Value* builtinSorted(Trace& t, CallArgs& a) {
   Value* reverse = a.takeKeyword("reverse");
   expectArgs(t, a, "sorted", 1, 1);
   if (key && isReal(key, Py_None)) key = nullptr;
-  return t.list(sortedItems(t, itemsOf(t, a.args[0]), key, reverse && truth(t, reverse)));
+  return t.list(sortedItems(t, key ? itemsOf(t, a.args[0]) : unorderedItems(t, a.args[0]), key, reverse && truth(t, reverse)));
 }
 
 // ---- constructors of containers --------------------------------------------------------------------------------------
@@ -276,7 +283,9 @@ Value* makeSet(Trace& t, CallArgs& a, PyTypeObject* type) {
   auto* s = t.make<SetValue>();
   s->type = type;
   if (!a.args.empty())
-    for (Value* v : itemsOf(t, a.args[0])) t.setAdd(s, t.keyOf(v));
+    for (Value* v : unorderedItems(t, a.args[0])) t.setAdd(s, t.keyOf(v));
+  // From another set or a dict, CPython sizes the table first: another order.
+  s->replayable = a.args.empty() || !(asSet(a.args[0]) || asDict(a.args[0]) || (isReal(a.args[0]) && PyAnySet_Check(realObject(a.args[0]))));
   return s;
 }
 Value* builtinSet(Trace& t, CallArgs& a) {

@@ -102,11 +102,6 @@ Value* chain(Trace& t, CallArgs& a) {
   it->inputs = a.args;
   return it;
 }
-Value* chainFromIterable(Trace& t, CallArgs& a) {
-  auto* it = iterator(t, IteratorValue::Chain);
-  it->inputs = itemsOf(t, a.args.back());
-  return it;
-}
 Value* count(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
   Value* step = a.takeKeyword("step");
@@ -204,7 +199,6 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.add("builtins.filter", builtinFilter);
   table.add("builtins.reversed", builtinReversed);
   table.add("itertools.chain", chain);
-  table.add("itertools.chain.from_iterable", chainFromIterable);
   table.add("itertools.count", count);
   table.add("itertools.repeat", repeat);
   table.add("itertools.islice", islice);
@@ -218,6 +212,11 @@ void addIteratorBuiltins(BuiltinTable& table) {
     std::string path = std::string("itertools.") + name;
     table.addPolyfill(path.c_str(), name);
   }
+  table.addPolyfill("itertools.chain.from_iterable", "chain_from_iterable");
+  for (const char* name : {"itemgetter", "attrgetter", "methodcaller"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
+  table.addPolyfill("functools.cmp_to_key", "cmp_to_key");
+  table.addPolyfill("math.prod", "prod");
+  table.addPolyfill("collections._count_elements", "count_elements");
   table.addPolyfill("functools.reduce", "reduce");
   table.addPolyfill("functools.cached_property.__get__", "cached_property_get");
 }

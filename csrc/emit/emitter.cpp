@@ -326,6 +326,9 @@ class Emitter {
   void loadInstance(InstanceValue* i) {
     PyTypeObject* type = i->type;
     PyObject* typeObject = reinterpret_cast<PyObject*>(type);
+    PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");
+    // The stand-in for an object of the library must not be seen outside.
+    if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) refuse(i);
     if (type == partialType()) {
       Value *fn = nullptr, *args = nullptr, *keywords = nullptr;
       for (auto& [slot, v] : i->slots) {
@@ -425,6 +428,12 @@ class Emitter {
     switch (it->what) {
       case IteratorValue::Sequence: {
         if (!it->inputs.empty()) refuse(it);
+        if (it->subjectOf) {
+          if (it->position != 0 || it->done) refuse(it);
+          load(it->subjectOf);
+          a.getIter();
+          break;
+        }
         if (it->done) {
           // Used up for good, whatever happens to the list.
           a.loadConst(builtin("iter"));

@@ -369,7 +369,12 @@ Value* iterate(Trace& t, Value* v) {
       ObjectRef items = native(t, PySequence_List(c));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
-      return sequence(t.list(std::move(values)));
+      if (PyTuple_CheckExact(c)) return sequence(t.tuple(std::move(values)));
+      IteratorValue* it = sequence(t.list(std::move(values)));
+      it->subjectOf = v;
+      ObjectRef real = native(t, PyObject_GetIter(c));
+      it->type = Py_TYPE(real.get());
+      return it;
     }
     if (Py_TYPE(object) == &PyDictProxy_Type) {
       ObjectRef items = native(t, PySequence_List(object));
@@ -564,6 +569,15 @@ Value* next(Trace& t, Value* v) {
   }
 }
 
+std::vector<Value*> unorderedItems(Trace& t, Value* v) {
+  SetValue* s = v->kind == Kind::Set ? as<SetValue>(v) : nullptr;
+  if (!s) return itemsOf(t, v);
+  t.load(s);
+  std::vector<Value*> items;
+  for (const DictKey& k : s->items) items.push_back(k.value);
+  return items;
+}
+
 std::vector<Value*> itemsOf(Trace& t, Value* v) {
   bool custom = v->kind == Kind::Instance && pythonSpecial(t, v, "__iter__");
   if (!custom) {
@@ -584,6 +598,12 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     }
     if (SetValue* s = asSet(v)) {
       t.load(s);
+      if (s->items.size() > 1 && (!s->replayable || s->mutated)) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+      if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
+        ObjectRef order = checked(PySequence_Tuple(s->real.get()));
+        t.facts.setOrder(s->source, order.get());
+        t.journal.set(s->orderGuarded, true);
+      }
       if (s->items.size() > 1 && !s->real) {
         // The order of a set that the trace made: CPython's own, where all items are constants.
         ObjectRef real = checked(PySet_New(nullptr));

@@ -142,14 +142,15 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   }
   auto setLike = [](Value* v) { return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) || (isReal(v) && PyAnySet_Check(realObject(v))); };
   if (setLike(a) && setLike(b) && (base == 1 || base == 7 || base == 10 || base == 12)) {
-    auto left = itemsOf(t, a);
-    auto right = itemsOf(t, b);
+    auto left = unorderedItems(t, a);
+    auto right = unorderedItems(t, b);
     auto* rightSet = t.make<SetValue>();
     auto* leftSet = t.make<SetValue>();
     for (Value* v : right) t.setAdd(rightSet, t.keyOf(v));
     for (Value* v : left) t.setAdd(leftSet, t.keyOf(v));
     auto* out = t.make<SetValue>();
     out->type = a->kind == Kind::Set ? as<SetValue>(a)->type : &PySet_Type;
+    out->replayable = false;
     for (Value* v : left) {
       bool in = t.setHas(rightSet, t.keyOf(v));
       if (base == 7 || (base == 1 && in) || ((base == 10 || base == 12) && !in)) t.setAdd(out, t.keyOf(v));
@@ -165,6 +166,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
         s->items = items;
         s->index = index;
       });
+      t.journal.set(s->replayable, false);
       s->items = out->items;
       s->index = out->index;
       return s;
@@ -336,7 +338,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   }
   auto setLike = [](Value* v) { return asSet(v) || (isReal(v) && PyAnySet_Check(realObject(v))) || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys); };
   if (setLike(a) && setLike(b)) {
-    auto x = itemsOf(t, a), y = itemsOf(t, b);
+    auto x = unorderedItems(t, a), y = unorderedItems(t, b);
     size_t common = 0;
     auto* other = t.make<SetValue>();
     for (Value* v : y) t.setAdd(other, t.keyOf(v));
@@ -483,7 +485,6 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
       return checked(PyList_AsTuple(list.get()));
     }
     case Kind::Set: {
-      if (as<SetValue>(v)->mutated && as<SetValue>(v)->items.size() > 1) return nullptr;
       ObjectRef set = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(as<SetValue>(v)->type == &PyFrozenSet_Type ? &PySet_Type : as<SetValue>(v)->type)));
       if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PySet_Add(set.get(), o)); })) return nullptr;
       return as<SetValue>(v)->type == &PyFrozenSet_Type ? checked(PyFrozenSet_New(set.get())) : set;

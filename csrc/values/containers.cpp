@@ -405,6 +405,7 @@ bool Trace::setDiscard(SetValue* s, const DictKey& k) {
     s->items = items;
     s->index = index;
   });
+  journal.set(s->replayable, false);
   size_t at = s->index[k];
   s->items.erase(s->items.begin() + static_cast<ptrdiff_t>(at));
   s->index.clear();

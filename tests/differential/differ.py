@@ -356,7 +356,7 @@ class Comparison:
                 self.fail(path, a, b, "shares storage otherwise")
         if type(a.grad_fn).__name__ != type(b.grad_fn).__name__:
             self.fail(path, a.grad_fn, b.grad_fn, "has another grad_fn")
-        x, y = a.detach(), b.detach()
+        x, y = (v.detach().as_subclass(torch.Tensor) for v in (a, b))
         if x.is_inference() != y.is_inference():
             self.fail(path, x.is_inference(), y.is_inference(), "differs in being an inference tensor")
         bits = x.dtype.is_floating_point or x.dtype.is_complex

@@ -361,7 +361,7 @@ def default_eq_and_hash(x):
     return a == b, a == a, a != b, d[a], x + 1, a in [b], a in {b}
 
 
-@case(lambda: (t(3),))
+@case(lambda: (t(3),), skip="HashOrCompare")
 def custom_hash_key(x):
     d = {Number(1): "a"}
     return d[Number(1)], Number(2) in d, x + 1
