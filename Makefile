@@ -2,7 +2,7 @@
 # make run     a small transformer compiled, beside torch.compile
 # make test    the tests
 # make bench   capture and call speed beside torch.compile
-# make lint    formatting, warnings as errors, ruff, mypy
+# make lint    formatting, warnings as errors, ruff, mypy; make format repairs the first
 # make asan    the tests with the address and undefined-behaviour sanitizers
 #
 # On another torch or Python: make build TORCH=2.11.0 PYTHON=python3.12
@@ -16,7 +16,7 @@ DEPENDENCIES := $(VENV)/.installed-$(TORCH)-$(shell cksum < requirements.txt | c
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 CXX_FILES = $(shell find csrc -name '*.cpp' -o -name '*.h' -o -name '*.c')
 
-.PHONY: build run test bench lint asan clean
+.PHONY: build run test bench lint format asan clean
 
 build: $(DEPENDENCIES) build/build.ninja
 	@ninja -C build --quiet
@@ -47,6 +47,10 @@ lint: build
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+
+format: build
+	clang-format -i $(CXX_FILES)
+	$(PY) -m ruff format --quiet .
 
 # A tree of links with its own extension, so that the normal build stays as it is.
 ASAN := build-asan/tree

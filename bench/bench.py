@@ -44,8 +44,11 @@ def child(name: str, front: str) -> None:
 def best(name: str, front: str, processes: int) -> tuple[float | None, str]:
     """The least of several processes' numbers, or None and the last line of what went wrong."""
     numbers, error = [], ""
+    environment = {**os.environ, "CDYNAMO_STRICT": "1"}
     for _ in range(processes):
-        done = subprocess.run([sys.executable, __file__, "--child", name, "--front", front], capture_output=True, text=True, cwd=ROOT)
+        done = subprocess.run(
+            [sys.executable, __file__, "--child", name, "--front", front], capture_output=True, text=True, cwd=ROOT, env=environment
+        )
         if done.returncode == 0:
             numbers.append(float(json.loads(done.stdout.splitlines()[-1])))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,32 @@ def front_end(name: str) -> tuple[Callable[..., Any], Callable[[], None]]:
         return torch.compile, reset
     module = importlib.import_module(name)
     return module.compile, module.reset
+
+
+def graphs_and_ops(front: str) -> tuple[int, int]:
+    """How many graphs and calls the front end says it has captured so far. A frame that ran eagerly instead is not among them."""
+    if front == "torch":
+        from torch._dynamo.utils import counters
+    else:
+        counters = importlib.import_module(front).counters
+    return counters["stats"]["unique_graphs"], counters["stats"]["calls_captured"]
+
+
+class Captured:
+    """Checks that a block captured exactly `graphs` graphs with at least `ops` calls in all: else what was timed is not a capture."""
+
+    def __init__(self, front: str, graphs: int, ops: int) -> None:
+        self.front, self.graphs, self.ops = front, graphs, ops
+
+    def __enter__(self) -> None:
+        # Not before the first capture: reading torch's counters imports torch._dynamo, which is part of what is timed.
+        self.before = graphs_and_ops(self.front) if self.front != "torch" or "torch._dynamo" in sys.modules else (0, 0)
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            after = graphs_and_ops(self.front)
+            graphs, ops = after[0] - self.before[0], after[1] - self.before[1]
+            assert graphs == self.graphs and ops >= self.ops, f"{self.front} captured {graphs} graphs with {ops} ops"
 
 
 def plain_bytecodes(x: torch.Tensor) -> torch.Tensor:
@@ -100,7 +127,7 @@ class Stack(torch.nn.Module):
         return self.blocks(x)
 
 
-def capture_seconds(front: str, function: Any, x: torch.Tensor, rounds: int) -> float:
+def capture_seconds(front: str, function: Any, x: torch.Tensor, rounds: int, ops: int) -> float:
     """The first call after a reset, best of `rounds`; the very first, which also imports, is not counted."""
     compile, reset = front_end(front)
     want = function(x)
@@ -108,10 +135,11 @@ def capture_seconds(front: str, function: Any, x: torch.Tensor, rounds: int) -> 
     for _ in range(rounds + 1):
         reset()
         gc.collect()
-        compiled = compile(function, backend="eager")
-        started = time.perf_counter()
-        got = compiled(x)
-        times.append(time.perf_counter() - started)
+        compiled = compile(function, backend="eager", fullgraph=True)
+        with Captured(front, 1, ops):
+            started = time.perf_counter()
+            got = compiled(x)
+            times.append(time.perf_counter() - started)
         assert torch.equal(got, want), "wrong value"
     return min(times[1:])
 
@@ -121,13 +149,27 @@ def call_seconds(front: str, function: Any, x: torch.Tensor) -> float:
     compile, reset = front_end(front)
     reset()
 
+    calls = []
+
     def no_op(gm: Any, inputs: Any) -> Any:
         answer = tuple(gm(*inputs))
-        return lambda *_: answer
 
-    compiled = compile(function, backend=no_op)
-    compiled(x)
-    compiled(x)
+        def run(*_: Any) -> Any:
+            return answer
+
+        def counted(*_: Any) -> Any:
+            calls.append(1)
+            return answer
+
+        return counted if counting else run
+
+    for counting in (True, False):  # noqa: B007  (no_op reads it)
+        reset()
+        compiled = compile(function, backend=no_op, fullgraph=True)
+        with Captured(front, 1, 1):
+            assert torch.equal(compiled(x), function(x))
+        compiled(x)
+    assert len(calls) == 2, "the compiled code does not call the graph"
     best = float("inf")
     for _ in range(15):
         count = 300
@@ -143,8 +185,9 @@ def first_result_seconds(front: str) -> float:
     x = torch.ones(4)
     started = time.perf_counter()
     compile, _ = front_end(front)
-    got = compile(lambda x: torch.sin(x) + 1, backend="eager")(x)
+    got = compile(lambda x: torch.sin(x) + 1, backend="eager", fullgraph=True)(x)
     spent = time.perf_counter() - started
+    assert graphs_and_ops(front) == (1, 2)
     assert torch.equal(got, torch.sin(x) + 1)
     return spent
 
@@ -157,10 +200,11 @@ def second_function_seconds(front: str) -> float:
     for i in range(8):
         scope: dict[str, Any] = {"torch": torch}
         exec(f"def f(x):\n    y = torch.sin(x) + {i}\n    return y * 2", scope)
-        compiled = compile(scope["f"], backend="eager")
-        started = time.perf_counter()
-        got = compiled(x)
-        times.append(time.perf_counter() - started)
+        compiled = compile(scope["f"], backend="eager", fullgraph=True)
+        with Captured(front, 1, 3):
+            started = time.perf_counter()
+            got = compiled(x)
+            times.append(time.perf_counter() - started)
         assert torch.equal(got, (torch.sin(x) + i) * 2)
     return min(times[1:])
 
@@ -181,7 +225,8 @@ def peak_growth_kb(front: str) -> float:
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # the peak starts again from here
     before = _memory("VmRSS")
-    compile(model, backend="eager")(x)
+    with Captured(front, 1, 64 * 10):
+        compile(model, backend="eager", fullgraph=True)(x)
     return max(1.0, _memory("VmHWM") - before)
 
 
@@ -191,15 +236,15 @@ def measure(name: str, front: str) -> float:
     x = torch.randn(4)
     with torch.no_grad():
         if name == "bytecodes":
-            return capture_seconds(front, plain_bytecodes, x, 5)
+            return capture_seconds(front, plain_bytecodes, x, 5, 1)
         if name == "inlined":
-            return capture_seconds(front, inlined_calls, x, 5)
+            return capture_seconds(front, inlined_calls, x, 5, 1)
         if name == "blocks":
-            return capture_seconds(front, Blocks(64), torch.randn(2, 8, 16), 3)
+            return capture_seconds(front, Blocks(64), torch.randn(2, 8, 16), 3, 64 * 10)
         if name == "chain200":
-            return capture_seconds(front, chain(200), x, 5)
+            return capture_seconds(front, chain(200), x, 5, 200)
         if name == "chain5000":
-            return capture_seconds(front, chain(5000), x, 2)
+            return capture_seconds(front, chain(5000), x, 2, 5000)
         if name == "call":
             return call_seconds(front, lambda x: x + 1, x)
         if name == "module_call":

@@ -105,7 +105,7 @@ def apply(model: Any, options: CompileOptions, arguments: dict[str, Any] | None 
 
 def compile_callable(function: Any, options: CompileOptions) -> Any:
     """A CompiledFunction that looks like what it wraps."""
-    compiled = _C.CompiledFunction(function if has_frame(function) else inlined(function), options)
+    compiled = _engine_function(function, options)
     functools.update_wrapper(compiled, function)
     compiled.__dict__.update(
         _torchdynamo_orig_callable=function,
@@ -114,6 +114,11 @@ def compile_callable(function: Any, options: CompileOptions) -> Any:
         get_compiler_config=functools.partial(_compiler_config, options),
     )
     return compiled
+
+
+def _engine_function(function: Any, options: CompileOptions) -> _C.CompiledFunction:
+    limit = -1 if options.recompile_limit is None else options.recompile_limit
+    return _C.CompiledFunction(function if has_frame(function) else inlined(function), options, limit)
 
 
 def has_frame(function: Any) -> bool:
@@ -187,9 +192,8 @@ class CompiledModule(torch.nn.Module):
     def _prepare(self) -> None:
         module, options = self._orig_mod, self._options
         forward = module.forward
-        compiled_forward = _C.CompiledFunction(forward if has_frame(forward) else inlined(forward), options)
-        compiled_call = _C.CompiledFunction(module._call_impl, options)
-        self.__dict__["forward"] = _C.CompiledModuleCall(module, compiled_forward, compiled_call)
+        calls = _engine_function(forward, options), _engine_function(module._call_impl, options)
+        self.__dict__["forward"] = _C.CompiledModuleCall(module, *calls)
         if hasattr(module, "_initialize_hook"):
             self.__dict__["_forward"] = self.__dict__["forward"]
             self.__dict__["forward"] = self._forward_of_lazy

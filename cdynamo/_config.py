@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # name: (default, whether torch._dynamo.config has it too)
@@ -35,11 +35,17 @@ _ALIASES = {"cache_size_limit": "recompile_limit", "accumulated_cache_size_limit
 class Config:
     """A setting that was never assigned here follows torch._dynamo.config, where that is loaded and has it."""
 
-    __slots__ = ("_own",)
+    __slots__ = ("_own", "_watcher")
     _own: dict[str, Any]
+    _watcher: Callable[[], None]
 
     def __init__(self) -> None:
         object.__setattr__(self, "_own", {})
+        object.__setattr__(self, "_watcher", lambda: None)
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """`watcher` is called after every change that is made here."""
+        object.__setattr__(self, "_watcher", watcher)
 
     def __getattr__(self, name: str) -> Any:
         name = _ALIASES.get(name, name)
@@ -56,9 +62,11 @@ class Config:
         if name not in _SETTINGS:
             raise AttributeError(f"cdynamo.config has no setting {name!r}; it has {', '.join(_SETTINGS)}")
         self._own[name] = value
+        self._watcher()
 
     def __delattr__(self, name: str) -> None:
         self._own.pop(_ALIASES.get(name, name), None)
+        self._watcher()
 
     def __dir__(self) -> list[str]:
         return [*_SETTINGS, *_ALIASES, "patch"]
@@ -76,6 +84,7 @@ class Config:
             yield
         finally:
             object.__setattr__(self, "_own", before)
+            self._watcher()
 
 
 config = Config()

@@ -6,7 +6,7 @@ The engine calls on_event(kind, payload) with
                reason ("return_value" or why the capture ended there)
     break      code, reason (its name in the table of reasons), explanation, context, hints, stack
     skip       code, reason, explanation, stack
-    recompile  code, failed (list of str: for each earlier capture, the guard that did not hold), limit_hit
+    recompile  code, failed (list of str: for each earlier capture, the guard that did not hold), limit_hit, limit
     failure    code, error (exception), stage, arguments (list of str), stack
 
 `stack` is a list of (file, line, function), the outermost first. What on_event raises, the user's call raises.
@@ -60,6 +60,11 @@ def listening(listener: Listener) -> Iterator[None]:
     finally:
         with _lock:
             _listeners.remove(listener)
+
+
+def wants_guards() -> bool:
+    """Whether somebody looks at the texts of guards, which cost more than the guards."""
+    return bool(_listeners) or logger("guards") is not None
 
 
 def count(group: str, key: str, by: int = 1) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 from torch._guards import CompileId
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.node import Node
 
 from ._node_meta import ExampleMaker, NodeMeta, StackTexts, node_items
@@ -29,11 +30,14 @@ def placeholder_target(source: str) -> str:
     return _OTHER_CHARACTERS.sub("_", source)
 
 
-class LazyGraphModule(fx.GraphModule):
+class LazyGraphModule(_LazyGraphModule):
     """A GraphModule that runs the captured program itself, and builds its fx graph when it is first touched.
 
-    As with any GraphModule, changing the graph changes what runs only after `recompile()`.
+    As with any GraphModule, changing the graph changes what runs only after `recompile()`. The base is torch's own lazy
+    module, since torch.fx asks those to generate their code (`force_recompile`) before it retraces them.
     """
+
+    __jit_unused_properties__ = ["graph", "_boxed_call", "code"]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> LazyGraphModule:
         # The base makes a class for each instance, for the generated forward; here recompile() does it.
@@ -75,20 +79,29 @@ class LazyGraphModule(fx.GraphModule):
         self.__dict__["_graph"] = graph
         return graph
 
-    def recompile(self) -> PythonCode:
+    def recompile(self) -> PythonCode:  # type: ignore[override]
         """Generates the code of `graph` and runs that from now on."""
-        if type(self).__name__ == "LazyGraphModule":
+        if type(self) is LazyGraphModule:
             own = type("GraphModuleImpl", (LazyGraphModule,), {"__module__": fx.GraphModule.__module__})
             own.__name__ = "GraphModule"
             self.__class__ = own
-        self.__dict__.pop("forward", None)
-        return super().recompile()
+        self.graph  # noqa: B018  (built, if it was not)
+        # From here on nothing tells it from an ordinary GraphModule; torch's compile caches hash all of __dict__.
+        for name in ("forward", "_program", "_context", "_input_types"):
+            self.__dict__.pop(name, None)
+        return fx.GraphModule.recompile(self)
+
+    def _needs_recompile(self) -> bool:  # type: ignore[override]
+        return "forward" in self.__dict__
+
+    def _real_recompile(self) -> PythonCode:
+        return self.recompile()
 
     def is_pristine(self) -> bool:
         """Whether a call of this module is nothing but a run of the program."""
         state = self.__dict__
         hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-        return state.get("forward") is state.get("_program") and not any(state[name] for name in hooks)
+        return "_program" in state and state.get("forward") is state["_program"] and not any(state[name] for name in hooks)
 
     def fill_meta(self) -> None:
         """Makes all of node.meta now."""
@@ -128,6 +141,7 @@ class LazyGraphModule(fx.GraphModule):
 
 
 LazyGraphModule.__module__ = fx.GraphModule.__module__
+LazyGraphModule.__name__ = "GraphModule"
 
 
 def to_graph_module(

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from . import _C
 from ._compile import CompiledModule, apply, compile_with, make_options
 from ._explain import explain
 from ._front import reset
@@ -81,14 +82,36 @@ def _optimize_assert(backend: Any, **arguments: Any) -> Any:
 
 
 def _change_dynamo(dynamo: ModuleType) -> None:
+    """Every module of torch._dynamo that has already imported one of these names by value gets ours too."""
     eval_frame = sys.modules["torch._dynamo.eval_frame"]
-    for owner in (dynamo, eval_frame):
-        _replace(owner, "optimize", _optimize)
-        _replace(owner, "optimize_assert", _optimize_assert)
-        _replace(owner, "explain", explain)
-        _replace(owner, "OptimizedModule", CompiledModule)
-    for name in ("reset", "reset_code_caches"):
-        _replace(dynamo, name, _and_ours(getattr(dynamo, name)))
+    decorators = sys.modules["torch._dynamo.decorators"]
+    ours = {
+        id(eval_frame.optimize): _optimize,
+        id(eval_frame.optimize_assert): _optimize_assert,
+        id(eval_frame.explain): explain,
+        id(eval_frame.OptimizedModule): CompiledModule,
+        id(decorators._set_stance): _both_stances(decorators._set_stance),
+        id(dynamo.reset): _and_ours(dynamo.reset),
+        id(dynamo.reset_code_caches): _and_ours(dynamo.reset_code_caches),
+    }
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[:2] != ["torch", "_dynamo"] or module is None:
+            continue
+        for key, value in list(vars(module).items()):
+            if id(value) in ours:
+                _replace(module, key, ours[id(value)])
+
+
+def _both_stances(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """torch.compiler.set_stance counts for cdynamo too; a stance that only torch has is the default one here."""
+    ours = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile")
+
+    def set_both(stance: Any) -> Any:
+        before = theirs(stance)
+        _C.configure(stance=stance.stance if stance.stance in ours else "default")
+        return before
+
+    return set_both
 
 
 def _and_ours(theirs: Callable[[], None]) -> Callable[[], None]:

@@ -38,6 +38,10 @@ class GraphSource(Source):
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __reduce__(self) -> Any:
+        # torch's compile caches on disk hold sources.
+        return (GraphSource, (self.name,))
+
     def __repr__(self) -> str:
         return f"GraphSource({self.name!r})"
 
@@ -103,7 +107,7 @@ def backend_call(context: BackendContext, compile_id: CompileId) -> Iterator[Non
     previous = getattr(_TLS, "tracing_context", None)
     _TLS.tracing_context = context
     try:
-        with compile_context(CompileContext(compile_id)):
+        with compile_context(CompileContext(compile_id)), torch.compiler._compile_session_context():
             yield
     finally:
         _TLS.tracing_context = previous

@@ -136,6 +136,102 @@ Value* sequenceCount(Trace& t, CallArgs& a) {
   return t.integer(n);
 }
 
+// ---- deque -----------------------------------------------------------------------------------------------------------
+
+// Cuts a deque to its bound, from the side opposite to the one that grew.
+void setDeque(Trace& t, ListValue* d, std::vector<Value*> items, bool grewLeft) {
+  if (d->maxlen >= 0 && static_cast<int64_t>(items.size()) > d->maxlen) {
+    size_t extra = items.size() - static_cast<size_t>(d->maxlen);
+    if (grewLeft)
+      items.resize(items.size() - extra);
+    else
+      items.erase(items.begin(), items.begin() + static_cast<ptrdiff_t>(extra));
+  }
+  t.setItems(d, std::move(items));
+}
+
+Value* makeDeque(Trace& t, CallArgs& a) {
+  Value* bound = a.takeKeyword("maxlen");
+  Value* iterable = a.takeKeyword("iterable");
+  if (!a.args.empty()) iterable = a.args[0];
+  if (a.args.size() > 1) bound = a.args[1];
+  ListValue* d = t.list({});
+  d->type = dequeType();
+  if (bound && !isReal(bound, Py_None)) {
+    std::optional<long long> n = asInteger(t, bound);
+    if (!n) raise(t, PyExc_TypeError, "an integer is required");
+    if (*n < 0) raise(t, PyExc_ValueError, "maxlen must be non-negative");
+    d->maxlen = *n;
+  }
+  if (iterable) setDeque(t, d, itemsOf(t, iterable), false);
+  return d;
+}
+Value* dequeAppend(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "append");
+  auto items = d->items;
+  items.push_back(a.args.at(1));
+  setDeque(t, d, std::move(items), false);
+  return t.none();
+}
+Value* dequeAppendleft(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "appendleft");
+  auto items = d->items;
+  items.insert(items.begin(), a.args.at(1));
+  setDeque(t, d, std::move(items), true);
+  return t.none();
+}
+Value* dequeExtend(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "extend");
+  auto items = d->items;
+  for (Value* v : itemsOf(t, a.args.at(1))) items.push_back(v);
+  setDeque(t, d, std::move(items), false);
+  return t.none();
+}
+Value* dequeExtendleft(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "extendleft");
+  auto items = d->items;
+  for (Value* v : itemsOf(t, a.args.at(1))) items.insert(items.begin(), v);
+  setDeque(t, d, std::move(items), true);
+  return t.none();
+}
+Value* dequePop(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "pop");
+  if (d->items.empty()) raise(t, PyExc_IndexError, "pop from an empty deque");
+  auto items = d->items;
+  Value* v = items.back();
+  items.pop_back();
+  t.setItems(d, std::move(items));
+  return v;
+}
+Value* dequePopleft(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "popleft");
+  if (d->items.empty()) raise(t, PyExc_IndexError, "pop from an empty deque");
+  auto items = d->items;
+  Value* v = items.front();
+  items.erase(items.begin());
+  t.setItems(d, std::move(items));
+  return v;
+}
+Value* dequeRotate(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "rotate");
+  long long n = a.args.size() > 1 ? asInteger(t, a.args[1]).value_or(0) : 1;
+  auto items = d->items;
+  if (!items.empty()) {
+    long long size = static_cast<long long>(items.size());
+    n = ((n % size) + size) % size;
+    std::rotate(items.begin(), items.end() - n, items.end());
+  }
+  t.setItems(d, std::move(items));
+  return t.none();
+}
+Value* dequeCopy(Trace& t, CallArgs& a) {
+  ListValue* d = selfList(t, a, "copy");
+  ListValue* copy = t.list(d->items);
+  copy->type = dequeType();
+  copy->maxlen = d->maxlen;
+  return copy;
+}
+
 // Slot wrappers called explicitly, such as list.__getitem__(self, i) from a subclass: the raw operation on the contents.
 Value* rawSelf(Trace&, Value* v) {
   if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents) return as<InstanceValue>(v)->contents;
@@ -487,6 +583,11 @@ void addContainerMethods(BuiltinTable& table) {
   const Row lists[] = {{"append", listAppend}, {"extend", listExtend}, {"insert", listInsert}, {"pop", listPop}, {"remove", listRemove}, {"clear", listClear},
                        {"reverse", listReverse}, {"sort", listSort}, {"copy", listCopy}, {"index", sequenceIndex}, {"count", sequenceCount}, {"__init__", listInit}};
   for (const Row& r : lists) table.addType(&PyList_Type, r.name, r.handler);
+  const Row deques[] = {{"append", dequeAppend}, {"appendleft", dequeAppendleft}, {"extend", dequeExtend}, {"extendleft", dequeExtendleft}, {"pop", dequePop},
+                        {"popleft", dequePopleft}, {"rotate", dequeRotate}, {"copy", dequeCopy}, {"clear", listClear}, {"remove", listRemove}, {"insert", listInsert},
+                        {"reverse", listReverse}, {"index", sequenceIndex}, {"count", sequenceCount}};
+  for (const Row& r : deques) table.addType(dequeType(), r.name, r.handler);
+  table.add("collections.deque", makeDeque);
   table.addType(&PyTuple_Type, "index", sequenceIndex);
   table.addType(&PyTuple_Type, "count", sequenceCount);
   const Row slots[] = {{"__getitem__", slotGetitem}, {"__setitem__", slotSetitem}, {"__delitem__", slotDelitem}, {"__contains__", slotContains},

@@ -83,6 +83,10 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
       if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, m, {});
     }
+  Value* v = a.args[0];
+  bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView || v->kind == Kind::Instance || v->kind == Kind::Tensor;
+  if (!sequence && !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
+    raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
   auto* it = iterator(t, IteratorValue::Reversed);
   if (a.args[0]->kind == Kind::Instance && !asList(a.args[0]) && !asTuple(a.args[0]) && !asDict(a.args[0])) {
     std::vector<Value*> items;

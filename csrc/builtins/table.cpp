@@ -102,13 +102,13 @@ void noKeywords(Trace& t, const CallArgs& args, const char* name) {
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
-    PyObject* c = t.constant(v);
+    PyObject* c = t.snapshot(v);
     if (!c) return nullptr;
     values.push_back(c);
   }
   ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
   for (size_t i = 0; i < args.kwargs.size(); i++) {
-    PyObject* c = t.constant(args.kwargs[i].second);
+    PyObject* c = t.snapshot(args.kwargs[i].second);
     if (!c) return nullptr;
     values.push_back(c);
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
@@ -120,7 +120,7 @@ namespace {
 
 bool isPureType(PyTypeObject* type) {
   return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyTuple_Type || type == &PyRange_Type ||
-         type == &PyFrozenSet_Type || type == &PyComplex_Type || type == &PyBool_Type || type == &PySlice_Type || type == sizeType();
+         type == &PyFrozenSet_Type || type == sizeType() || type == &PyComplex_Type || type == &PyBool_Type || type == &PySlice_Type;
 }
 
 // C functions of these modules have no effects.

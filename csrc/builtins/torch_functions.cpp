@@ -12,7 +12,7 @@ namespace cdynamo {
 
 namespace {
 
-enum class TorchKind : uint8_t { No, Operation, Method, PythonOperation, PythonMethod, CompilingTrue, False, GraphBreak, SkipFrame, Disabled, LruCache };
+enum class TorchKind : uint8_t { No, Operation, Method, PythonOperation, PythonMethod, CompilingTrue, False, GraphBreak, SkipFrame, Disabled, LruCache, Nothing };
 
 std::string attrText(PyObject* object, const char* name) {
   ObjectRef v = ObjectRef::steal(PyObject_GetAttrString(object, name));
@@ -73,6 +73,8 @@ TorchKind classify(PyObject* callable) {
   if (module.compare(0, 13, "torch._dynamo") == 0) {
     if (name == "graph_break") return TorchKind::GraphBreak;
     if (name == "skip_frame") return TorchKind::SkipFrame;
+    // The reference's own bookkeeping in a patched nn.Module.__init__.
+    if (module == "torch._dynamo.mutation_guard" && (name == "tag" || name == "mark_class_dynamic")) return TorchKind::Nothing;
   }
   if (module == "torch.nn.functional" || module == "torch.functional") return name[0] == '_' ? TorchKind::No : TorchKind::PythonOperation;
   if (module == "torch._tensor" && pythonTensorMethods().count(name)) return TorchKind::PythonMethod;
@@ -146,6 +148,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()");
     case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()");
     case TorchKind::Disabled: unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) + ", which is disabled");
+    case TorchKind::Nothing: return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
   }
   known = false;

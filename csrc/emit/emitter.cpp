@@ -154,6 +154,16 @@ class Emitter {
         return;
       }
       case Kind::List: {
+        if (as<ListValue>(v)->type == dequeType()) {
+          auto* d = as<ListValue>(v);
+          a.loadConst(reinterpret_cast<PyObject*>(d->type));
+          loadAll(d->items);
+          a.buildList(static_cast<int>(d->items.size()));
+          a.loadConst(d->maxlen < 0 ? Py_None : number(d->maxlen));
+          a.call(2);
+          storeTemp(v);
+          return;
+        }
         a.buildList(0);
         storeTemp(v);
         for (Value* item : as<ListValue>(v)->items) {
@@ -427,7 +437,7 @@ class Emitter {
   void loadIterator(IteratorValue* it) {
     switch (it->what) {
       case IteratorValue::Sequence: {
-        if (!it->inputs.empty()) refuse(it);
+        if (!it->inputs.empty() || (it->subject->kind == Kind::List && as<ListValue>(it->subject)->type != &PyList_Type)) refuse(it);
         if (it->subjectOf) {
           if (it->position != 0 || it->done) refuse(it);
           load(it->subjectOf);
@@ -533,8 +543,9 @@ class Emitter {
             a.loadConst(keep(checked(PySlice_New(nullptr, nullptr, nullptr))));
             a.storeSubscr();
           } else {
-            callOn(PyList_Type, "clear", h);
-            fillContents(h, &PyList_Type, [&] { loadSelf(h); });
+            PyTypeObject& base = h->type == dequeType() ? *dequeType() : PyList_Type;
+            callOn(base, "clear", h);
+            fillContents(h, &base, [&] { loadSelf(h); });
           }
           break;
         case Kind::Dict: writeDict(as<DictValue>(h)); break;

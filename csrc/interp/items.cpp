@@ -104,8 +104,9 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (ListValue* l = asList(container)) {
     t.load(l);
+    if (l->type == dequeType() && isSlice(key)) raise(t, PyExc_TypeError, "sequence index must be integer, not 'slice'");
     if (isSlice(key)) return t.list(pickSlice(t, l->items, key));
-    return pickItem(t, l->items, key, "list");
+    return pickItem(t, l->items, key, l->type == dequeType() ? "deque" : "list");
   }
   if (TupleValue* tuple = asTuple(container)) {
     t.load(tuple);
@@ -139,11 +140,11 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       PyObject* meta = lookUp(t, Py_TYPE(object), PyUnicode_InternFromString("__getitem__"));
       if (meta && PyFunction_Check(meta)) return call(t, t.wrap(meta, t.sources.pinned(meta)), {{container, key}, {}});
       Value* method = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(object), name);
-      PyObject* ck = t.constant(key);
+      PyObject* ck = t.snapshot(key);
       if (method && ck) return t.real(native(t, PyObject_GetItem(t.identity(container), ck)));
     }
     if (PyObject* c = t.constant(container)) {
-      PyObject* ck = t.constant(key);
+      PyObject* ck = PyUnicode_Check(c) || PyTuple_Check(c) || PyRange_Check(c) ? t.constant(key) : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
       unsupported(BreakReason::ScalarRead, "indexing " + describe(container) + " with " + describe(key));

@@ -87,6 +87,12 @@ std::vector<Value*> repeat(const std::vector<Value*>& items, long long n) {
 Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
+  auto isDeque = [](Value* v) { return v->kind == Kind::List && as<ListValue>(v)->type == dequeType(); };
+  if (isDeque(a) && base == 0 && inplace) {
+    call1(t, getAttr(t, a, "extend"), b);
+    return a;
+  }
+  if ((base == 0 || base == 5) && (isDeque(a) || isDeque(b))) unsupported(BreakReason::UnsupportedOperator, "+ or * of a deque");
   if (base == 0) {
     if (a->kind == Kind::List && inplace) {
       for (Value* v : itemsOf(t, b)) t.append(as<ListValue>(a), v);
@@ -474,6 +480,7 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
   };
   switch (v->kind) {
     case Kind::List: {
+      if (as<ListValue>(v)->type != &PyList_Type) return nullptr;
       ObjectRef list = checked(PyList_New(0));
       made[v] = list.get();
       return all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); }) ? list : nullptr;
@@ -513,6 +520,11 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
 ObjectRef snapshot(Trace& t, Value* v) {
   std::unordered_map<Value*, PyObject*> made;
   return snapshotOf(t, v, made);
+}
+
+PyObject* Trace::snapshot(Value* v) {
+  ObjectRef copy = cdynamo::snapshot(*this, v);
+  return copy ? keep(std::move(copy)) : nullptr;
 }
 
 Value* repr(Trace& t, Value* v) {

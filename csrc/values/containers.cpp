@@ -39,6 +39,23 @@ void Trace::touch(HeapValue* v) {
 void Trace::load(ListValue* l) {
   if (l->loaded) return;
   PyObject* object = l->real.get();
+  if (l->type == dequeType()) {
+    ObjectRef snapshot = checked(PySequence_List(object));
+    Py_ssize_t n = PyList_GET_SIZE(snapshot.get());
+    static PyObject* maxlenName = PyUnicode_InternFromString("maxlen");
+    ObjectRef bound = checked(PyObject_GetAttr(object, maxlenName));
+    if (l->source) {
+      facts.typeIs(l->source, l->type);
+      facts.length(l->source, n);
+      constant(wrap(bound.get(), sources.attr(l->source, maxlenName)));
+    }
+    if (bound.get() != Py_None) l->maxlen = PyLong_AsLongLong(bound.get());
+    std::vector<Value*> items;
+    for (Py_ssize_t i = 0; i < n; i++) items.push_back(wrap(PyList_GET_ITEM(snapshot.get(), i), sources.dequeItem(l->source, static_cast<int32_t>(i))));
+    journal.set(l->loaded, true);
+    l->items = std::move(items);
+    return;
+  }
   if (l->source) {
     facts.typeIs(l->source, l->type);
     facts.length(l->source, PyList_GET_SIZE(object));

@@ -182,7 +182,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
     made = t;
   } else {
     HeapValue* heap = nullptr;
-    if (type == &PyList_Type) {
+    if (type == &PyList_Type || type == dequeType()) {
       auto* v = make<ListValue>();
       v->loaded = false;
       heap = v;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "guards/facts.h"
+#include "source/evaluate.h"
 #include "source/source.h"
 #include "values/journal.h"
 #include "values/value.h"
@@ -91,6 +92,8 @@ class Trace {
   // it by value where it came from an input. Null where it is no constant. Borrowed from the trace.
   PyObject* constant(Value* v);
   bool isConstant(Value* v) { return constant(v) != nullptr; }
+  // As constant, and also lists, dicts and sets of constants, as fresh copies: for C code that only looks. Borrowed.
+  PyObject* snapshot(Value* v);
   // type(v), with the type of an input guarded.
   PyTypeObject* typeOf(Value* v);
   // The real object of a Real value, its identity guarded where it came from an input.

@@ -20,7 +20,7 @@ struct FrameState;
 enum class Kind : uint8_t {
   Real,         // a real Python object: constants, types, functions, modules, anything that is only looked at
   Tensor,
-  List,
+  List,         // also collections.deque, by type
   Tuple,        // also named tuples and torch.Size, by type
   Dict,         // also OrderedDict and defaultdict, by type
   Set,          // also frozenset, by type
@@ -76,6 +76,7 @@ struct ListValue final : HeapValue {
   ListValue() : HeapValue(Kind::List) {}
   std::vector<Value*> items;
   bool loaded = true;            // false: items of `real` not read yet, and `items` are those appended since
+  int64_t maxlen = -1;           // collections.deque: its bound, -1 for none
 };
 
 struct TupleValue final : HeapValue {

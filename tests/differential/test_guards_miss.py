@@ -672,7 +672,7 @@ def big_int():
     return varied(lambda x, n: x + (n % 7), 2**70, 2**70 + 1)
 
 
-@scenario(skip="UnsupportedOperator")
+@scenario(after_change=(1,))
 def deque_length():
     return varied(lambda x, d: x * (2 if d else 3), collections.deque([1]), collections.deque())
 

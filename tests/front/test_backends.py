@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -74,7 +75,7 @@ def test_what_a_backend_gets():
         mode = TracingContext.get().fake_mode
         assert detect_fake_mode(example_inputs) is mode
         assert str(CompileContext.current_compile_id()) == str(gm.meta["dynamo_compile_id"])
-        assert gm._param_name_to_source == {}
+        assert gm._param_name_to_source == {} and torch.compiler.is_compiling()
         for node in gm.graph.nodes:
             if node.op == "placeholder":
                 assert node.meta["example_value"].fake_mode is mode
@@ -101,7 +102,7 @@ def test_what_a_backend_gets():
     weight = seen["L_self_modules_first_parameters_weight_"]
     assert isinstance(weight.meta["example_value"], torch.nn.Parameter) and weight.meta["example_value"].requires_grad
     assert weight.meta["tensor_dict"] == {"_dynamo_static_input_type": "unguarded"}
-    assert TracingContext.try_get() is None
+    assert TracingContext.try_get() is None and not torch.compiler.is_compiling()
 
 
 def test_a_changed_graph_is_what_runs():
@@ -208,3 +209,26 @@ def test_eager_and_plain_callables_import_no_dynamo():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "4\n"
+
+
+def test_inductor_caches_hit_in_another_process(tmp_path):
+    script = """
+        import sys
+        sys.path.insert(0, "tests/front")
+        import stand_in
+        import torch
+        from graphs import two_layers
+        from torch._dynamo.utils import counters
+        from cdynamo._backends import CompileOptions, compile_graph, resolve
+        torch.manual_seed(0)
+        program, inputs = two_layers(torch.randn(5, 4), torch.nn.Linear(4, 8), torch.nn.Linear(8, 3))
+        compile_graph(program, inputs, CompileOptions(resolve("inductor")))(*inputs)[0].sum().backward()  # only then it is stored
+        print(dict(counters["aot_autograd"]))
+    """
+    outputs = []
+    for _ in range(2):
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, env=environment)
+        assert "Failed to pickle" not in done.stderr, done.stderr
+        outputs.append(done.stdout)
+    assert "autograd_cache_miss" in outputs[0] and "autograd_cache_hit" in outputs[1], outputs

@@ -245,6 +245,33 @@ def test_editing_the_graph():
     same(to_graph_module(program)(x), plain(x))
 
 
+def test_after_recompile_it_is_an_ordinary_module():
+    program, _ = sample()
+    gm = to_graph_module(program)
+    plain_gm = torch.fx.GraphModule(torch.nn.Module(), gm.graph)
+    gm.recompile()
+    assert set(gm.__dict__) - set(plain_gm.__dict__) == {"_param_name_to_source", "_source_to_user_stacks"}
+    gm.recompile()
+    assert "example_value" in next(iter(gm.graph.nodes)).meta
+
+
+def test_fx_tools_take_it():
+    program, x = sample()
+    same(torch.fx.symbolic_trace(to_graph_module(program))(x), plain(x))
+    same(torch.fx.Transformer(to_graph_module(program)).transform()(x), plain(x))
+    gm = to_graph_module(program)
+    forward = gm.forward
+    assert type(gm).__name__ == "GraphModule" and "GraphModule()" in str(gm) and "torch.cat" in str(gm)
+    same(forward(x), plain(x))
+    with pytest.raises(TypeError):
+        gm(x, x)
+    outer = torch.fx.GraphModule({"inner": to_graph_module(program)}, torch.fx.Graph())
+    outer.graph.output((outer.graph.create_node("call_module", "inner", (outer.graph.placeholder("x"),)),))
+    outer.add_module("inner", to_graph_module(program))
+    outer.recompile()
+    same(outer(x)[0], plain(x))
+
+
 def test_meta_reads_like_a_dict():
     program, _ = sample()
     node = list(to_graph_module(program).graph.nodes)[1]

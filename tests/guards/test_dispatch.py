@@ -16,7 +16,7 @@ import pytest
 @pytest.fixture
 def hook(C):
     """Installs a hook; hook.calls counts captures. By default a capture guards every int argument by value."""
-    before = C.configure(strict=True)
+    before = C.configure(strict=True, on_recompile=None, on_limit=None, on_engine_error=None)
 
     class Hook:
         calls = 0
