@@ -232,7 +232,8 @@ def text_of_cyclic_list(x, items):
 @case(lambda: (t(3),))
 def id_and_is(x):
     y = x
-    return y is x, x is not None, (x + 1) is x, [] is [], () is (), x + 1
+    a, b = (), ()
+    return y is x, x is not None, (x + 1) is x, [x] is [x], a is b, x + 1
 
 
 @case(lambda: (t(3),))

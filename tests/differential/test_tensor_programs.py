@@ -486,4 +486,4 @@ def numpy_free_methods(x):
     return x.apply_ is not None, x.tile(2), x.roll(1), x.flip(0), x.rot90(), x.movedim(0, 1), x.diff(), x.swapaxes(0, 1), x.ravel(), x.unflatten(1, (3, 1))
 
 
-test_tensors = cases.as_test(__name__)
+test_tensor_programs = cases.as_test(__name__)
