@@ -121,17 +121,150 @@ def cycle(iterable, /):
             yield item
 
 
+def chain_from_iterable(cls, iterable, /):
+    for inner in iterable:
+        for item in inner:
+            yield item
+
+
+class _Groups:
+    """itertools.groupby: one pass over the data, each group read while it is the current one."""
+
+    def __init__(self, iterable, key):
+        self.data = iter(iterable)
+        self.key = key
+        self.target = self.current_key = self.current = _missing
+        self.group = None
+
+    def __iter__(self):
+        return self
+
+    def advance(self):
+        self.current = next(self.data)
+        self.current_key = self.current if self.key is None else self.key(self.current)
+
+    def __next__(self):
+        self.group = object()
+        while self.current_key is _missing or (self.target is not _missing and self.target == self.current_key):
+            self.advance()
+        self.target = self.current_key
+        return self.current_key, self.members(self.target, self.group)
+
+    def members(self, target, group):
+        while self.group is group and target == self.current_key:
+            yield self.current
+            try:
+                self.advance()
+            except StopIteration:
+                return
+
+
 def groupby(iterable, key=None):
-    groups = []
-    for item in iterable:
-        k = item if key is None else key(item)
-        if groups and groups[-1][0] == k:
-            groups[-1][1].append(item)
-        else:
-            groups.append((k, [item]))
-    return iter([(k, iter(items)) for k, items in groups])
+    return _Groups(iterable, key)
+
+
+class _Branch:
+    """One of itertools.tee's iterators: reads on where no branch has read yet."""
+
+    def __init__(self, data, seen):
+        self.data = data
+        self.seen = seen
+        self.at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == len(self.seen):
+            self.seen.append(next(self.data))
+        self.at += 1
+        return self.seen[self.at - 1]
 
 
 def tee(iterable, n=2, /):
-    items = list(iterable)
-    return tuple(iter(items) for _ in range(n))
+    data, seen = iter(iterable), []
+    return tuple(_Branch(data, seen) for _ in range(n))
+
+
+class itemgetter:
+    def __init__(self, item, /, *items):
+        self.items = (item, *items)
+
+    def __call__(self, obj, /):
+        return obj[self.items[0]] if len(self.items) == 1 else tuple(obj[i] for i in self.items)
+
+
+class attrgetter:
+    def __init__(self, attr, /, *attrs):
+        self.attrs = (attr, *attrs)
+
+    def __call__(self, obj, /):
+        found = [_dotted(obj, attr) for attr in self.attrs]
+        return found[0] if len(found) == 1 else tuple(found)
+
+
+def _dotted(obj, attr):
+    for name in attr.split("."):
+        obj = getattr(obj, name)
+    return obj
+
+
+class methodcaller:
+    def __init__(self, name, /, *args, **kwargs):
+        self.name = name
+        self.args = args
+        self.kwargs = kwargs
+
+    def __call__(self, obj, /):
+        return getattr(obj, self.name)(*self.args, **self.kwargs)
+
+
+class _CompareKey:
+    def __init__(self, compare, obj):
+        self.compare = compare
+        self.obj = obj
+
+    def __lt__(self, other):
+        return self.compare(self.obj, other.obj) < 0
+
+    def __gt__(self, other):
+        return self.compare(self.obj, other.obj) > 0
+
+    def __eq__(self, other):
+        return self.compare(self.obj, other.obj) == 0
+
+    def __le__(self, other):
+        return self.compare(self.obj, other.obj) <= 0
+
+    def __ge__(self, other):
+        return self.compare(self.obj, other.obj) >= 0
+
+    __hash__ = None
+
+
+def cmp_to_key(mycmp):
+    return lambda obj: _CompareKey(mycmp, obj)
+
+
+def prod(iterable, /, *, start=1):
+    for item in iterable:
+        start = start * item
+    return start
+
+
+def count_elements(mapping, iterable, /):
+    for item in iterable:
+        mapping[item] = mapping.get(item, 0) + 1
+
+
+def cached_property_get(self, instance, owner=None):
+    if instance is None:
+        return self
+    if self.attrname is None:
+        raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
+    cache = instance.__dict__
+    value = cache.get(self.attrname, _missing)
+    if value is _missing:
+        value = self.func(instance)
+        cache[self.attrname] = value
+    return value

@@ -13,21 +13,27 @@ namespace {
 
 // ---- list ------------------------------------------------------------------------------------------------------------
 
-ListValue* selfList(Trace& t, CallArgs& a, const char* method) {
+// The list that a method works on, its items not read yet.
+ListValue* listOf(CallArgs& a, const char* method) {
   ListValue* l = a.args.empty() ? nullptr : asList(a.args[0]);
   if (!l) unsupported(BreakReason::UnsupportedCall, std::string("list.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
+  return l;
+}
+
+ListValue* selfList(Trace& t, CallArgs& a, const char* method) {
+  ListValue* l = listOf(a, method);
   t.load(l);
   return l;
 }
 
 Value* listAppend(Trace& t, CallArgs& a) {
-  ListValue* l = selfList(t, a, "append");
+  ListValue* l = listOf(a, "append");
   expectArgs(t, a, "list.append", 2, 2);
   t.append(l, a.args[1]);
   return t.none();
 }
 Value* listExtend(Trace& t, CallArgs& a) {
-  ListValue* l = selfList(t, a, "extend");
+  ListValue* l = listOf(a, "extend");
   expectArgs(t, a, "extend", 2, 2);
   for (Value* v : itemsOf(t, a.args[1])) t.append(l, v);
   return t.none();
@@ -36,7 +42,7 @@ Value* listInsert(Trace& t, CallArgs& a) {
   ListValue* l = selfList(t, a, "insert");
   expectArgs(t, a, "insert", 3, 3);
   auto items = l->items;
-  long long n = static_cast<long long>(items.size()), i = asInteger(t, a.args[1]).value_or(0);
+  long long n = static_cast<long long>(items.size()), i = indexArgument(t, a.args[1]);
   if (i < 0) i = std::max(0LL, i + n);
   items.insert(items.begin() + std::min(i, n), a.args[2]);
   t.setItems(l, std::move(items));
@@ -46,7 +52,7 @@ Value* listPop(Trace& t, CallArgs& a) {
   ListValue* l = selfList(t, a, "pop");
   expectArgs(t, a, "pop", 1, 2);
   auto items = l->items;
-  long long n = static_cast<long long>(items.size()), i = a.args.size() > 1 ? asInteger(t, a.args[1]).value_or(-1) : -1;
+  long long n = static_cast<long long>(items.size()), i = a.args.size() > 1 ? indexArgument(t, a.args[1]) : -1;
   if (n == 0) raise(t, PyExc_IndexError, "pop from empty list");
   if (i < 0) i += n;
   if (i < 0 || i >= n) raise(t, PyExc_IndexError, "pop index out of range");
@@ -412,10 +418,22 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
   t.complete(d);
   DictKey k = t.keyOf(a.args[1]);
   Value* v = t.dictGet(d, k);
-  if (!v) raise(t, PyExc_KeyError, "key");
-  if (last && !truth(t, last)) unsupported(BreakReason::UnsupportedCall, "move_to_end(last=False)");
-  t.dictDelete(d, k);
-  t.dictSet(d, k, v);
+  if (!v) {
+    PyObject* c = t.constant(a.args[1]);
+    throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c ? c : Py_None)))};
+  }
+  auto toEnd = [&](const DictKey& key, Value* value) {
+    t.dictDelete(d, key);
+    t.dictSet(d, key, value);
+  };
+  toEnd(k, v);
+  if (last && !truth(t, last)) {
+    // To the front: all others go behind it, in their order.
+    auto others = d->entries;
+    for (const DictEntry& e : others)
+      if (e.value && e.value != v) toEnd(e.key, e.value);
+      else if (e.value && !DictKeyEqual()(e.key, k)) toEnd(e.key, e.value);
+  }
   return t.none();
 }
 
@@ -443,10 +461,19 @@ Value* setRemove(Trace& t, CallArgs& a) {
   if (!t.setDiscard(s, t.keyOf(a.args[1]))) throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c ? c : Py_None)))};
   return t.none();
 }
+Value* setPop(Trace& t, CallArgs& a) {
+  SetValue* s = selfSet(t, a, "pop");
+  if (s->items.empty()) raise(t, PyExc_KeyError, "pop from an empty set");
+  if (s->items.size() > 1) unsupported(BreakReason::UnsupportedCall, "set.pop, whose order is not known");
+  Value* v = s->items[0].value;
+  t.setDiscard(s, DictKey(s->items[0]));
+  return v;
+}
 Value* setUpdate(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "update");
   for (size_t i = 1; i < a.args.size(); i++)
-    for (Value* v : itemsOf(t, a.args[i])) t.setAdd(s, t.keyOf(v));
+    for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(s, t.keyOf(v));
+  if (a.args.size() > 1) t.journal.set(s->replayable, s->replayable && a.args.size() == 2 && (a.args[1]->kind == Kind::List || a.args[1]->kind == Kind::Tuple));
   return t.none();
 }
 Value* setClear(Trace& t, CallArgs& a) {
@@ -459,12 +486,13 @@ Value* setCombine(Trace& t, CallArgs& a) {
   Value* result = selfSet(t, a, "operation");
   auto* copy = t.make<SetValue>();
   copy->type = as<SetValue>(result)->type;
+  copy->replayable = false;
   for (const DictKey& k : as<SetValue>(result)->items) t.setAdd(copy, k);
   result = copy;
   for (size_t i = 1; i < a.args.size(); i++) {
     auto* other = t.make<SetValue>();
     other->type = &PySet_Type;
-    for (Value* v : itemsOf(t, a.args[i])) t.setAdd(other, t.keyOf(v));
+    for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(other, t.keyOf(v));
     result = binaryOp(t, op, result, other);
   }
   return result;
@@ -474,7 +502,7 @@ Value* setRelation(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "relation");
   auto* other = t.make<SetValue>();
   other->type = &PySet_Type;
-  for (Value* v : itemsOf(t, a.args.at(1))) t.setAdd(other, t.keyOf(v));
+  for (Value* v : unorderedItems(t, a.args.at(1))) t.setAdd(other, t.keyOf(v));
   if (op == -1) {
     for (const DictKey& k : s->items)
       if (t.setHas(other, k)) return t.boolean(false);
@@ -502,9 +530,12 @@ Value* strFormat(Trace& t, CallArgs& a) {
   PyObject* self = t.constant(a.args.at(0));
   if (!self) unsupported(BreakReason::UnsupportedCall, "str.format");
   ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(a.args.size() - 1)));
+  // Real copies, or the text where the fields ask for nothing else.
+  std::string pattern = PyUnicode_AsUTF8(self);
   auto constantOrText = [&](Value* v) {
-    PyObject* c = t.constant(v);
-    return ObjectRef::share(c ? c : t.constant(str(t, v)));
+    if (ObjectRef copy = snapshot(t, v)) return copy;
+    if (pattern.find_first_of("!:.[") != std::string::npos) unsupported(BreakReason::UnsupportedCall, "str.format with " + describe(v));
+    return ObjectRef::share(t.constant(str(t, v)));
   };
   for (size_t i = 1; i < a.args.size(); i++) PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i - 1), constantOrText(a.args[i]).release());
   ObjectRef kwargs = checked(PyDict_New());
@@ -577,7 +608,7 @@ void addContainerMethods(BuiltinTable& table) {
   table.add("collections.OrderedDict", orderedDict);
   table.add("collections.defaultdict", defaultDict);
   table.add("collections.defaultdict.copy", dictCopy);
-  const Row sets[] = {{"add", setAdd}, {"discard", setDiscard}, {"remove", setRemove}, {"update", setUpdate}, {"clear", setClear}, {"union", setCombine<7>},
+  const Row sets[] = {{"add", setAdd}, {"discard", setDiscard}, {"remove", setRemove}, {"pop", setPop}, {"update", setUpdate}, {"clear", setClear}, {"union", setCombine<7>},
                       {"intersection", setCombine<1>}, {"difference", setCombine<10>}, {"symmetric_difference", setCombine<12>}, {"copy", setCopy},
                       {"issubset", setRelation<Py_LE>}, {"issuperset", setRelation<Py_GE>}, {"isdisjoint", setRelation<-1>}};
   for (PyTypeObject* type : {&PySet_Type, &PyFrozenSet_Type})

@@ -3,6 +3,7 @@
 
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -66,6 +67,11 @@ Value* builtinCallable(Trace& t, CallArgs& a) {
 
 Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special) {
   if (Value* v = callNative(t, callable, a)) return v;
+  if (!a.args.empty() && (a.args[0]->kind == Kind::List || a.args[0]->kind == Kind::Dict || a.args[0]->kind == Kind::Set)) {
+    CallArgs copies = a;
+    if (ObjectRef copy = snapshot(t, a.args[0])) copies.args[0] = t.real(std::move(copy));
+    if (Value* v = callNative(t, callable, copies)) return v;
+  }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
@@ -116,7 +122,14 @@ Value* builtinRound(Trace& t, CallArgs& a) {
 
 Value* builtinDivmod(Trace& t, CallArgs& a) {
   expectArgs(t, a, "divmod", 2, 2);
-  return t.tuple({binaryOp(t, 2, a.args[0], a.args[1]), binaryOp(t, 6, a.args[0], a.args[1])});
+  if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
+  for (int side = 0; side < 2; side++) {
+    Value *self = a.args[static_cast<size_t>(side)], *other = a.args[static_cast<size_t>(1 - side)];
+    Value* method = self->kind == Kind::Instance ? specialMethod(t, self, side ? "__rdivmod__" : "__divmod__") : nullptr;
+    Value* v = method ? call1(t, method, other) : nullptr;
+    if (v && !isReal(v, Py_NotImplemented)) return v;
+  }
+  raise(t, PyExc_TypeError, std::string("unsupported operand type(s) for divmod(): '") + t.typeOf(a.args[0])->tp_name + "' and '" + t.typeOf(a.args[1])->tp_name + "'");
 }
 
 Value* builtinPow(Trace& t, CallArgs& a) {
@@ -156,6 +169,8 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   Value* key = a.takeKeyword("key");
   Value* fallback = a.takeKeyword("default");
   if (key && isReal(key, Py_None)) key = nullptr;
+  expectArgs(t, a, name, 1, SIZE_MAX);
+  if (fallback && a.args.size() > 1) raise(t, PyExc_TypeError, std::string("Cannot specify a default for ") + name + "() with multiple positional arguments");
   std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
   if (items.empty()) {
     if (fallback) return fallback;
@@ -190,7 +205,15 @@ Value* builtinSum(Trace& t, CallArgs& a) {
   expectArgs(t, a, "sum", 1, 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
-  for (Value* v : itemsOf(t, a.args[0])) total = binaryOp(t, 0, total, v);
+  std::vector<Value*> items = itemsOf(t, a.args[0]);
+  // Constants are summed by CPython, whose way with floats differs between versions.
+  bool constant = t.isConstant(total);
+  for (size_t i = 0; constant && i < items.size(); i++) constant = t.isConstant(items[i]);
+  if (constant) {
+    Value* v = callNative(t, builtinObject("sum"), {{t.tuple(items), total}, {}});
+    if (v) return v;
+  }
+  for (Value* v : items) total = binaryOp(t, 0, total, v);
   return total;
 }
 
@@ -235,7 +258,7 @@ Value* builtinSorted(Trace& t, CallArgs& a) {
   Value* reverse = a.takeKeyword("reverse");
   expectArgs(t, a, "sorted", 1, 1);
   if (key && isReal(key, Py_None)) key = nullptr;
-  return t.list(sortedItems(t, itemsOf(t, a.args[0]), key, reverse && truth(t, reverse)));
+  return t.list(sortedItems(t, key ? itemsOf(t, a.args[0]) : unorderedItems(t, a.args[0]), key, reverse && truth(t, reverse)));
 }
 
 // ---- constructors of containers --------------------------------------------------------------------------------------
@@ -260,7 +283,9 @@ Value* makeSet(Trace& t, CallArgs& a, PyTypeObject* type) {
   auto* s = t.make<SetValue>();
   s->type = type;
   if (!a.args.empty())
-    for (Value* v : itemsOf(t, a.args[0])) t.setAdd(s, t.keyOf(v));
+    for (Value* v : unorderedItems(t, a.args[0])) t.setAdd(s, t.keyOf(v));
+  // From another set or a dict, CPython sizes the table first: another order.
+  s->replayable = a.args.empty() || !(asSet(a.args[0]) || asDict(a.args[0]) || (isReal(a.args[0]) && PyAnySet_Check(realObject(a.args[0]))));
   return s;
 }
 Value* builtinSet(Trace& t, CallArgs& a) {
@@ -281,6 +306,9 @@ Value* builtinSlice(Trace& t, CallArgs& a) {
 Value* builtinRange(Trace& t, CallArgs& a) {
   for (Value*& v : a.args)
     if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a range with tensor bounds");
+  for (Value*& v : a.args)
+    if (v->kind == Kind::Instance)
+      if (Value* index = indexValue(t, v)) v = index;
   Value* v = callNative(t, typeObject(PyRange_Type), a);
   if (!v) unsupported(BreakReason::UnsupportedCall, "a range of " + describe(a.args[0]));
   return v;
@@ -290,7 +318,25 @@ Value* builtinProperty(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&Py
 Value* builtinStaticmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyStaticMethod_Type, a.args.at(0)); }
 Value* builtinClassmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyClassMethod_Type, a.args.at(0)); }
 
+Value* builtinGlobals(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "globals", 0, 0);
+  return t.frame->globalsDict;
+}
+
+Value* builtinLocals(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "locals", 0, 0);
+  if (t.frame->names) return t.frame->names;
+  DictValue* d = t.dict();
+  for (size_t i = 0; i < t.frame->locals.size(); i++) {
+    Value* v = t.frame->locals[i];
+    if (v && v->kind == Kind::Cell && t.frame->code->isCell(static_cast<int>(i))) v = t.cellContents(as<CellValue>(v));
+    if (v && v->kind != Kind::Unbound) t.dictSet(d, t.keyOf(t.realShared(t.frame->code->localName(static_cast<int>(i)))), v);
+  }
+  return d;
+}
+
 Value* builtinVars(Trace& t, CallArgs& a) {
+  if (a.args.empty()) return builtinLocals(t, a);
   expectArgs(t, a, "vars", 1, 1);
   return getAttr(t, a.args[0], "__dict__");
 }
@@ -396,10 +442,12 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.staticmethod", builtinStaticmethod);
   table.add("builtins.classmethod", builtinClassmethod);
   table.add("builtins.vars", builtinVars);
+  table.add("builtins.globals", builtinGlobals);
+  table.add("builtins.locals", builtinLocals);
   table.add("builtins.print", builtinPrint);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo", "torch.iinfo",
-                           "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object"})
+                           "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

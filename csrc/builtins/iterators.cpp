@@ -83,6 +83,10 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
       if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, m, {});
     }
+  Value* v = a.args[0];
+  bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView || v->kind == Kind::Instance || v->kind == Kind::Tensor;
+  if (!sequence && !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
+    raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
   auto* it = iterator(t, IteratorValue::Reversed);
   if (a.args[0]->kind == Kind::Instance && !asList(a.args[0]) && !asTuple(a.args[0]) && !asDict(a.args[0])) {
     std::vector<Value*> items;
@@ -100,11 +104,6 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
 Value* chain(Trace& t, CallArgs& a) {
   auto* it = iterator(t, IteratorValue::Chain);
   it->inputs = a.args;
-  return it;
-}
-Value* chainFromIterable(Trace& t, CallArgs& a) {
-  auto* it = iterator(t, IteratorValue::Chain);
-  it->inputs = itemsOf(t, a.args.back());
   return it;
 }
 Value* count(Trace& t, CallArgs& a) {
@@ -204,7 +203,6 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.add("builtins.filter", builtinFilter);
   table.add("builtins.reversed", builtinReversed);
   table.add("itertools.chain", chain);
-  table.add("itertools.chain.from_iterable", chainFromIterable);
   table.add("itertools.count", count);
   table.add("itertools.repeat", repeat);
   table.add("itertools.islice", islice);
@@ -218,7 +216,13 @@ void addIteratorBuiltins(BuiltinTable& table) {
     std::string path = std::string("itertools.") + name;
     table.addPolyfill(path.c_str(), name);
   }
+  table.addPolyfill("itertools.chain.from_iterable", "chain_from_iterable");
+  for (const char* name : {"itemgetter", "attrgetter", "methodcaller"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
+  table.addPolyfill("functools.cmp_to_key", "cmp_to_key");
+  table.addPolyfill("math.prod", "prod");
+  table.addPolyfill("collections._count_elements", "count_elements");
   table.addPolyfill("functools.reduce", "reduce");
+  table.addPolyfill("functools.cached_property.__get__", "cached_property_get");
 }
 
 }  // namespace cdynamo

@@ -144,7 +144,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   if (PyObject* polyfill = table.polyfill(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
-    return inlineFunction(t, pinnedValue(t, polyfill), args);
+    return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
   PyTypeObject* kind = Py_TYPE(callable);

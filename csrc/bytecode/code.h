@@ -61,6 +61,8 @@ class Code {
   int nlocals() const { return code_->co_nlocals; }
   int ncells() const { return code_->co_ncellvars; }
   int nfree() const { return code_->co_nfreevars; }
+  // Whether a slot of the frame holds a cell: a variable shared with inner functions, or one of an outer function.
+  bool isCell(int slot) const { return (PyBytes_AS_STRING(code_->co_localspluskinds)[slot] & 0xC0) != 0; }
   int firstFree() const { return localsplusCount() - nfree(); }
   int stacksize() const { return code_->co_stacksize; }
   int firstLine() const { return code_->co_firstlineno; }

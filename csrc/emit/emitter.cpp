@@ -73,6 +73,12 @@ class Emitter {
   PyObject* number(long long n) { return keep(checked(PyLong_FromLongLong(n))); }
   PyObject* name(const char* text) { return keep(checked(PyUnicode_InternFromString(text))); }
 
+  PyObject* builtin(const char* text) {
+    PyObject* found = PyDict_GetItemString(PyEval_GetBuiltins(), text);
+    CD_CHECK(found != nullptr, text);
+    return keep(ObjectRef::share(found));
+  }
+
   bool tryDirect(Value* result, bool gradAtEntry) {
     if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0) return false;
     auto* tensor = as<TensorValue>(result);
@@ -330,6 +336,9 @@ class Emitter {
   void loadInstance(InstanceValue* i) {
     PyTypeObject* type = i->type;
     PyObject* typeObject = reinterpret_cast<PyObject*>(type);
+    PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");
+    // The stand-in for an object of the library must not be seen outside.
+    if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) refuse(i);
     if (type == partialType()) {
       Value *fn = nullptr, *args = nullptr, *keywords = nullptr;
       for (auto& [slot, v] : i->slots) {
@@ -428,16 +437,38 @@ class Emitter {
   void loadIterator(IteratorValue* it) {
     switch (it->what) {
       case IteratorValue::Sequence: {
-        bool list = it->subject->kind == Kind::List;
-        auto items = list ? as<ListValue>(it->subject)->items : as<TupleValue>(it->subject)->items;
-        if (it->position == 0) {
-          load(it->subject);
-        } else {
-          for (size_t i = static_cast<size_t>(it->position); i < items.size(); i++) load(items[i]);
-          a.buildTuple(static_cast<int>(std::max<int64_t>(0, static_cast<int64_t>(items.size()) - it->position)));
+        if (!it->inputs.empty() || (it->subject->kind == Kind::List && as<ListValue>(it->subject)->type != &PyList_Type)) refuse(it);
+        if (it->subjectOf) {
+          if (it->position != 0 || it->done) refuse(it);
+          load(it->subjectOf);
+          a.getIter();
+          break;
         }
+        if (it->done) {
+          // Used up for good, whatever happens to the list.
+          a.loadConst(builtin("iter"));
+          it->subject->kind == Kind::List ? a.buildList(0) : a.buildTuple(0);
+          a.call(1);
+          storeTemp(it);
+          a.popTop();
+          a.loadConst(builtin("next"));
+          a.loadFast(temps_[it]);
+          a.loadNone();
+          a.call(2);
+          a.popTop();
+          a.loadFast(temps_[it]);
+          return;
+        }
+        load(it->subject);
         a.getIter();
-        break;
+        if (it->position == 0) break;
+        storeTemp(it);
+        a.loadMethod("__setstate__");
+        a.loadConst(number(it->position));
+        a.call(1);
+        a.popTop();
+        a.loadFast(temps_[it]);
+        return;
       }
       case IteratorValue::Range:
         a.loadConst(reinterpret_cast<PyObject*>(&PyRange_Type));
@@ -503,7 +534,9 @@ class Emitter {
     for (HeapValue* h : t.mutated()) {
       switch (h->kind) {
         case Kind::List:
-          if (h->type == &PyList_Type) {
+          if (!as<ListValue>(h)->loaded) {
+            fillContents(h, &PyList_Type, [&] { loadSelf(h); });
+          } else if (h->type == &PyList_Type) {
             loadAll(as<ListValue>(h)->items);
             a.buildList(static_cast<int>(as<ListValue>(h)->items.size()));
             loadSelf(h);
@@ -548,6 +581,7 @@ class Emitter {
   void writeDict(DictValue* d) {
     bool plain = d->type == &PyDict_Type;
     PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
+    std::unordered_map<DictKey, bool, DictKeyHash, DictKeyEqual> deleted;
     for (const DictEntry& e : d->entries) {
       if (!e.written || e.value || !e.key.constant) continue;
       // Deleted, unless it never was there.
@@ -556,9 +590,13 @@ class Emitter {
         PyErr_Clear();
         continue;
       }
+      if (!deleted.emplace(e.key, true).second) continue;
       a.loadConst(attributeOf(base, "__delitem__"));
       loadSelf(d);
-      a.loadConst(e.key.constant);
+      if (e.key.value)
+        load(e.key.value);
+      else
+        a.loadConst(e.key.constant);
       a.call(2);
       a.popTop();
     }

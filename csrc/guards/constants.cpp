@@ -125,6 +125,18 @@ bool setItemsAre(PyObject* set, PyObject* itemsDict) {
   return true;
 }
 
+bool setOrderIs(PyObject* set, PyObject* itemsTuple) {
+  if (!PyAnySet_Check(set) || PySet_GET_SIZE(set) != PyTuple_GET_SIZE(itemsTuple)) return false;
+  Py_ssize_t position = 0, i = 0;
+  PyObject* item = nullptr;
+  Py_hash_t hash = 0;
+  while (_PySet_NextEntry(set, &position, &item, &hash)) {
+    ObjectRef kept = ObjectRef::share(item);
+    if (i >= PyTuple_GET_SIZE(itemsTuple) || !equalsConstant(item, PyTuple_GET_ITEM(itemsTuple, i++))) return false;
+  }
+  return true;
+}
+
 ObjectRef itemsDictOf(PyObject* frozen) {
   ObjectRef dict = ObjectRef::steal(PyDict_New());
   Py_ssize_t position = 0;

@@ -16,6 +16,8 @@ bool dictKeysAre(PyObject* dict, PyObject* keysTuple);
 
 // The set (or frozenset, or subclass) has exactly the items that are keys and values of the dict (1 is not True here).
 bool setItemsAre(PyObject* set, PyObject* itemsDict);
+// The set gives exactly the items of the tuple in that order.
+bool setOrderIs(PyObject* set, PyObject* itemsTuple);
 // Such a dict of a frozenset's items: a new reference, null with a Python error set.
 ObjectRef itemsDictOf(PyObject* frozen);
 

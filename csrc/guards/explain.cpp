@@ -43,6 +43,7 @@ const char* labelOf(FactKind kind) {
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
     case FactKind::DictKeys: return "DICT_KEYS_MATCH";
     case FactKind::SetEquals: return "SET_MATCH";
+    case FactKind::SetOrder: return "SET_ORDER";
     case FactKind::TypeLookup: return "TYPE_ATTR_MATCH";
     case FactKind::FunctionIs: return "CLOSURE_MATCH";
     case FactKind::Tensor: return "TENSOR_MATCH";
@@ -80,6 +81,7 @@ class Explainer {
       case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
+      case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
       case FactKind::TypeLookup:
         if (fact.expected.empty()) return "not hasattr(" + reprOf(object) + ", " + reprOf(fact.name.get()) + ")";
         return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ": " + reprOf(fact.expected.get());
@@ -186,6 +188,7 @@ class Explainer {
         if (!keys) PyErr_Clear();
         return unless(dictKeysAre(subject, object), reprOf(keys.get()));
       }
+      case FactKind::SetOrder: return unless(setOrderIs(subject, object), reprOf(subject));
       case FactKind::SetEquals: return unless(setItemsAre(subject, fact.expected.get()), reprOf(subject));
       case FactKind::TypeLookup: {
         PyObject* found = typeLookup(reinterpret_cast<PyTypeObject*>(object), fact.name.get());

@@ -16,7 +16,7 @@ uint64_t FactList::keyOf(const Fact& f) {
   uint64_t h = mix(0x1234567, static_cast<uint64_t>(f.kind));
   h = mix(h, reinterpret_cast<uint64_t>(f.source));
   h = mix(h, reinterpret_cast<uint64_t>(f.otherSource));
-  if (f.kind == FactKind::Tensor || f.kind == FactKind::DictKeys || f.kind == FactKind::SetEquals || f.kind == FactKind::EqualsConstant)
+  if (f.kind == FactKind::Tensor || f.kind == FactKind::DictKeys || f.kind == FactKind::SetEquals || f.kind == FactKind::SetOrder || f.kind == FactKind::EqualsConstant)
     return h;
   h = mix(h, reinterpret_cast<uint64_t>(f.object.get()));
   h = mix(h, reinterpret_cast<uint64_t>(f.name.get()));
@@ -50,6 +50,7 @@ void FactList::equalsConstant(const Source* s, PyObject* constant) {
 void FactList::length(const Source* s, Py_ssize_t n) { add({.kind = FactKind::Length, .source = s, .number = n}); }
 void FactList::dictLacks(const Source* s, PyObject* key) { add({.kind = FactKind::DictLacks, .source = s, .object = ObjectRef::share(key)}); }
 void FactList::dictKeys(const Source* s, PyObject* keys) { add({.kind = FactKind::DictKeys, .source = s, .object = ObjectRef::share(keys)}); }
+void FactList::setOrder(const Source* s, PyObject* items) { add({.kind = FactKind::SetOrder, .source = s, .object = ObjectRef::share(items)}); }
 void FactList::setEquals(const Source* s, PyObject* frozen) { add({.kind = FactKind::SetEquals, .source = s, .object = ObjectRef::share(frozen)}); }
 void FactList::typeLookup(PyTypeObject* type, PyObject* name, PyObject* expected) {
   add({.kind = FactKind::TypeLookup, .object = ObjectRef::share(type), .name = ObjectRef::share(name), .expected = ObjectRef::share(expected)});

@@ -19,6 +19,7 @@ enum class FactKind : uint8_t {
   DictLacks,       // dict source has no key object
   DictKeys,        // dict source has exactly the keys of tuple object, in that order
   SetEquals,       // set source equals the frozenset object
+  SetOrder,        // set source gives the items of tuple object, in that order
   TypeLookup,      // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
   FunctionIs,      // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
   Tensor,          // source is a tensor of exactly type `object`, with metadata tensors[number]
@@ -52,6 +53,7 @@ class FactList {
   void dictLacks(const Source* s, PyObject* key);
   void dictKeys(const Source* s, PyObject* keysTuple);
   void setEquals(const Source* s, PyObject* frozen);
+  void setOrder(const Source* s, PyObject* itemsTuple);
   void typeLookup(PyTypeObject* type, PyObject* name, PyObject* expectedOrNull);
   void functionIs(const Source* s, PyObject* function);
   void tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta);

@@ -313,6 +313,9 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::SetEquals:
       if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
       return setItemsAre(value, fact.expected.get());
+    case FactKind::SetOrder:
+      if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
+      return setOrderIs(value, fact.object.get());
     case FactKind::TypeLookup: return false;  // in a type group
     case FactKind::FunctionIs: return isFunctionWith(value, fact);
     case FactKind::Tensor: return checkTensor(value, tensors_[guardOfMeta_[static_cast<size_t>(fact.number)]]);

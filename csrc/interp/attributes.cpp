@@ -1,4 +1,5 @@
 // Attribute access by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
+#include <cstddef>
 #include <cstring>
 
 #include "cpython/compat.h"
@@ -6,6 +7,8 @@
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+
+#include <structmember.h>  // needs Python.h
 
 namespace cdynamo {
 
@@ -97,8 +100,15 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
       if (!held) raiseCurrent(t);
       if (!instance->source) return t.real(std::move(held));
-      if (instance->source->kind == SourceKind::Pinned) return t.wrap(held.get(), t.sources.attr(instance->source, name));
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
+    }
+    if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
+    if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
+      // A field of a struct sequence is an item of the tuple.
+      auto* tuple = as<TupleValue>(instance);
+      t.load(tuple);
+      size_t at = (static_cast<size_t>(reinterpret_cast<PyMemberDescrObject*>(d)->d_member->offset) - offsetof(PyTupleObject, ob_item)) / sizeof(PyObject*);
+      return at < tuple->items.size() ? tuple->items[at] : nullptr;
     }
     return nullptr;
   }
@@ -289,7 +299,8 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
     text = "module '" + (module ? textOf(module.get()) : "?") + "' has no attribute '" + textOf(name) + "'";
   } else
     text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
-  raise(t, PyExc_AttributeError, text);
+  ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
+  throw Raised{t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())))};
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
@@ -368,42 +379,52 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
 
 }  // namespace
 
-Value* getAttrOrNull(Trace& t, Value* object, PyObject* name) {
-  if (object->kind != Kind::Instance) {
-    return attributeOf(t, object, name);
-  }
+namespace {
+
+// getattr(object, name): null where it raises AttributeError, which is then left in `error` if code of the program raised it.
+Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
+  auto attempt = [&](auto&& read) -> Value* {
+    try {
+      return read();
+    } catch (Raised& raised) {
+      if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) throw;
+      error = raised.exception;
+      t.failedPlace = nullptr;
+      return nullptr;
+    }
+  };
+  if (object->kind != Kind::Instance) return attempt([&] { return attributeOf(t, object, name); });
   PyTypeObject* type = t.typeOf(object);
   static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
   static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");
   static PyObject* objectGetattribute = typeLookup(&PyBaseObject_Type, getattributeName);
-  Value* found = nullptr;
   PyObject* custom = lookUp(t, type, getattributeName);
-  if (custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type)) {
-    found = genericGetAttr(t, object, type, name);
-  } else {
-    try {
-      return call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
-    } catch (Raised& raised) {
-      if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) throw;
-    }
-  }
+  bool generic = custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type);
+  Value* found = attempt([&] {
+    return generic ? genericGetAttr(t, object, type, name) : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
+  });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);
   if (!hook) return nullptr;
+  error = nullptr;
   if (bool known = false; Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
     return v;
   else if (known)
     return nullptr;
-  try {
-    return call1(t, bindDescriptor(t, hook, object, type, getattrName), t.realShared(name));
-  } catch (Raised& raised) {
-    if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) throw;
-    return nullptr;
-  }
+  return attempt([&] { return call1(t, bindDescriptor(t, hook, object, type, getattrName), t.realShared(name)); });
+}
+
+}  // namespace
+
+Value* getAttrOrNull(Trace& t, Value* object, PyObject* name) {
+  Value* error = nullptr;
+  return tryGetAttr(t, object, name, error);
 }
 
 Value* getAttr(Trace& t, Value* object, PyObject* name) {
-  Value* v = getAttrOrNull(t, object, name);
+  Value* error = nullptr;
+  Value* v = tryGetAttr(t, object, name, error);
+  if (!v && error) throw Raised{error};
   if (!v) attributeError(t, object, name);
   return v;
 }

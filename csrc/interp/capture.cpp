@@ -72,6 +72,17 @@ PyObject* getitemFunction() {
 
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
+  for (HeapValue* written : t.mutated()) {
+    if (!written->source) continue;
+    for (const auto& value : t.arena()) {
+      auto* other = value->kind == written->kind ? static_cast<HeapValue*>(value.get()) : nullptr;
+      if (!other || other == written || !other->source || !other->real || other->real.get() == written->real.get()) continue;
+      if (other->kind != Kind::Dict && other->type != written->type) continue;
+      if (other->kind == Kind::List && !other->mutated && !as<ListValue>(other)->loaded) continue;
+      if (other->source->kind == SourceKind::Pinned && written->source->kind == SourceKind::Pinned) continue;
+      t.facts.distinctObjects(written->source, other->source);
+    }
+  }
   for (TensorValue* written : t.writtenTensors())
     for (TensorValue* other : t.inputTensors())
       if (other != written && other->node && other->source) t.facts.distinctObjects(written->source, other->source);

@@ -47,8 +47,8 @@ Value* pythonSpecial(Trace& t, Value* v, const char* name) {
 long long indexOf(Trace& t, Value* key, const char* what) {
   if (std::optional<long long> n = asInteger(t, key)) return *n;
   if (key->kind == Kind::Instance)
-    if (Value* method = specialMethod(t, key, "__index__"))
-      if (std::optional<long long> n = asInteger(t, call(t, method, {}))) return *n;
+    if (Value* n = indexValue(t, key))
+      if (std::optional<long long> i = asInteger(t, n)) return *i;
   if (isTensor(key)) unsupported(BreakReason::ScalarRead, std::string("indexing a ") + what + " with a tensor");
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
@@ -91,12 +91,22 @@ Value* pickItem(Trace& t, const std::vector<Value*>& items, Value* key, const ch
 
 }  // namespace
 
+Value* defaultFactory(Trace& t, DictValue* d) {
+  if (std::strcmp(d->type->tp_name, "collections.defaultdict") != 0) return nullptr;
+  if (d->defaultFactory) return d->defaultFactory;
+  if (!d->real) return t.none();
+  static PyObject* name = PyUnicode_InternFromString("default_factory");
+  ObjectRef held = checked(PyObject_GetAttr(d->real.get(), name));
+  return d->source ? t.wrap(held.get(), t.sources.attr(d->source, name)) : t.real(std::move(held));
+}
+
 Value* getItem(Trace& t, Value* container, Value* key) {
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (ListValue* l = asList(container)) {
     t.load(l);
+    if (l->type == dequeType() && isSlice(key)) raise(t, PyExc_TypeError, "sequence index must be integer, not 'slice'");
     if (isSlice(key)) return t.list(pickSlice(t, l->items, key));
-    return pickItem(t, l->items, key, "list");
+    return pickItem(t, l->items, key, l->type == dequeType() ? "deque" : "list");
   }
   if (TupleValue* tuple = asTuple(container)) {
     t.load(tuple);
@@ -106,14 +116,8 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   if (DictValue* d = asDict(container)) {
     if (Value* v = t.dictGet(d, t.keyOf(key))) return v;
     if (Value* missing = container->kind == Kind::Instance ? pythonSpecial(t, container, "__missing__") : nullptr) return call1(t, missing, key);
-    if (std::strcmp(d->type->tp_name, "collections.defaultdict") == 0) {
-      static PyObject* factoryName = PyUnicode_InternFromString("default_factory");
-      Value* factory = d->defaultFactory;
-      if (!factory && d->real && d->source) {
-        ObjectRef held = checked(PyObject_GetAttr(d->real.get(), factoryName));
-        factory = t.wrap(held.get(), t.sources.attr(d->source, factoryName));
-      }
-      if (factory && !isReal(factory, Py_None)) {
+    if (Value* factory = defaultFactory(t, d)) {
+      if (!isSame(t, factory, t.none())) {
         Value* made = call(t, factory, {});
         t.dictSet(d, t.keyOf(key), made);
         return made;
@@ -289,6 +293,8 @@ bool contains(Trace& t, Value* container, Value* item) {
     }
   }
   if (isTensor(container)) unsupported(BreakReason::DataDependentBranch, "`in` on a tensor");
+  if (container->kind == Kind::Instance && !as<InstanceValue>(container)->contents && !specialMethod(t, container, "__iter__") && !specialMethod(t, container, "__getitem__"))
+    raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   for (Value* v : itemsOf(t, container))
     if (isSame(t, v, item) || equals(t, v, item)) return true;
   return false;
@@ -308,12 +314,29 @@ Value* iterate(Trace& t, Value* v) {
   }
   auto sequence = [&](Value* subject) {
     auto* it = t.make<IteratorValue>(IteratorValue::Sequence);
-    it->type = &PyListIter_Type;
+    it->type = subject->kind == Kind::List ? &PyListIter_Type : &PyTupleIter_Type;
     it->subject = subject;
     return it;
   };
   if (asList(v) || asTuple(v)) return sequence(asList(v) ? static_cast<Value*>(asList(v)) : asTuple(v));
-  if (asDict(v) || v->kind == Kind::DictView || asSet(v)) return sequence(t.list(itemsOf(t, v)));
+  if (asDict(v) || v->kind == Kind::DictView) {
+    auto* it = t.make<IteratorValue>(IteratorValue::DictItems);
+    auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
+    it->type = what == DictViewValue::Keys ? &PyDictIterKey_Type : what == DictViewValue::Values ? &PyDictIterValue_Type : &PyDictIterItem_Type;
+    DictValue* d = v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : asDict(v);
+    t.complete(d);
+    it->subject = d;
+    it->step = what;
+    it->stop = static_cast<int64_t>(d->live);
+    return it;
+  }
+  if (SetValue* s = asSet(v)) {
+    IteratorValue* it = sequence(t.list(itemsOf(t, v)));
+    it->type = &PySetIter_Type;
+    it->inputs = {s};
+    it->stop = static_cast<int64_t>(s->items.size());
+    return it;
+  }
   if (isTensor(v)) {
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
@@ -347,7 +370,12 @@ Value* iterate(Trace& t, Value* v) {
       ObjectRef items = native(t, PySequence_List(c));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
-      return sequence(t.list(std::move(values)));
+      if (PyTuple_CheckExact(c)) return sequence(t.tuple(std::move(values)));
+      IteratorValue* it = sequence(t.list(std::move(values)));
+      it->subjectOf = v;
+      ObjectRef real = native(t, PyObject_GetIter(c));
+      it->type = Py_TYPE(real.get());
+      return it;
     }
     if (Py_TYPE(object) == &PyDictProxy_Type) {
       ObjectRef items = native(t, PySequence_List(object));
@@ -379,7 +407,24 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     return nullptr;
   };
   switch (it->what) {
+    case IteratorValue::DictItems: {
+      auto* d = as<DictValue>(it->subject);
+      if (static_cast<int64_t>(d->live) != it->stop) {
+        t.journal.set(it->stop, -1);
+        raise(t, PyExc_RuntimeError, PyType_IsSubtype(d->type, &PyODict_Type) ? "OrderedDict mutated during iteration" : "dictionary changed size during iteration");
+      }
+      size_t at = static_cast<size_t>(it->position);
+      while (at < d->entries.size() && !d->entries[at].value) at++;
+      t.journal.set(it->position, static_cast<int64_t>(at) + 1);
+      if (at >= d->entries.size()) return finish();
+      const DictEntry& e = d->entries[at];
+      return it->step == DictViewValue::Keys ? e.key.value : it->step == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value});
+    }
     case IteratorValue::Sequence: {
+      if (!it->inputs.empty() && static_cast<int64_t>(as<SetValue>(it->inputs[0])->items.size()) != it->stop) {
+        t.journal.set(it->stop, -1);
+        raise(t, PyExc_RuntimeError, "Set changed size during iteration");
+      }
       std::vector<Value*>* items;
       if (it->subject->kind == Kind::List) {
         t.load(as<ListValue>(it->subject));
@@ -525,6 +570,15 @@ Value* next(Trace& t, Value* v) {
   }
 }
 
+std::vector<Value*> unorderedItems(Trace& t, Value* v) {
+  SetValue* s = v->kind == Kind::Set ? as<SetValue>(v) : nullptr;
+  if (!s) return itemsOf(t, v);
+  t.load(s);
+  std::vector<Value*> items;
+  for (const DictKey& k : s->items) items.push_back(k.value);
+  return items;
+}
+
 std::vector<Value*> itemsOf(Trace& t, Value* v) {
   bool custom = v->kind == Kind::Instance && pythonSpecial(t, v, "__iter__");
   if (!custom) {
@@ -545,6 +599,12 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     }
     if (SetValue* s = asSet(v)) {
       t.load(s);
+      if (s->items.size() > 1 && (!s->replayable || s->mutated)) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+      if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
+        ObjectRef order = checked(PySequence_Tuple(s->real.get()));
+        t.facts.setOrder(s->source, order.get());
+        t.journal.set(s->orderGuarded, true);
+      }
       if (s->items.size() > 1 && !s->real) {
         // The order of a set that the trace made: CPython's own, where all items are constants.
         ObjectRef real = checked(PySet_New(nullptr));

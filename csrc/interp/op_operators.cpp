@@ -140,14 +140,26 @@ void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
 
 namespace {
 
-// Adds a mapping's items to a dict; with `unique`, a repeated key is the TypeError of a call.
-void mergeMapping(Trace& t, FrameState& f, DictValue* into, Value* mapping, bool unique) {
+// module.qualname() of a callable, as CPython's messages about bad calls have it.
+std::string callText(Trace& t, Value* callable) {
+  auto read = [&](const char* name) -> std::string {
+    Value* v = getAttrOrNull(t, callable, t.keep(checked(PyUnicode_InternFromString(name))));
+    PyObject* c = v ? t.constant(v) : nullptr;
+    return c && PyUnicode_Check(c) ? PyUnicode_AsUTF8(c) : "";
+  };
+  std::string qualname = read("__qualname__"), module = read("__module__");
+  if (qualname.empty()) return std::string(t.typeOf(callable)->tp_name) + " object";
+  return (module.empty() || module == "builtins" ? "" : module + ".") + qualname + "()";
+}
+
+// Adds a mapping's items to a dict; for the keywords of a call to `callable`, a repeated key is a TypeError.
+void mergeMapping(Trace& t, DictValue* into, Value* mapping, Value* callable) {
   auto put = [&](Value* key, Value* value) {
     DictKey k = t.keyOf(key);
-    if (unique && t.dictGet(into, k)) {
+    if (callable && t.dictGet(into, k)) {
       PyObject* name = t.constant(key);
       const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : "?";
-      raise(t, PyExc_TypeError, std::string("function got multiple values for keyword argument '") + text + "'");
+      raise(t, PyExc_TypeError, callText(t, callable) + " got multiple values for keyword argument '" + text + "'");
     }
     t.dictSet(into, k, value);
   };
@@ -157,8 +169,8 @@ void mergeMapping(Trace& t, FrameState& f, DictValue* into, Value* mapping, bool
       if (d->entries[i].value) put(d->entries[i].key.value, d->entries[i].value);
     return;
   }
-  (void)f;
   Value* keys = getAttrOrNull(t, mapping, t.keep(checked(PyUnicode_InternFromString("keys"))));
+  if (!keys && callable) raise(t, PyExc_TypeError, callText(t, callable) + " argument after ** must be a mapping, not " + t.typeOf(mapping)->tp_name);
   if (!keys) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(mapping)->tp_name + "' object is not a mapping");
   for (Value* key : itemsOf(t, call(t, keys, {}))) put(key, getItem(t, mapping, key));
 }
@@ -167,12 +179,12 @@ void mergeMapping(Trace& t, FrameState& f, DictValue* into, Value* mapping, bool
 
 void handleDictUpdate(Trace& t, FrameState& f, const Instr& in) {
   Value* mapping = f.pop();
-  mergeMapping(t, f, as<DictValue>(f.top(static_cast<size_t>(in.arg))), mapping, false);
+  mergeMapping(t, as<DictValue>(f.top(static_cast<size_t>(in.arg))), mapping, nullptr);
 }
 
 void handleDictMerge(Trace& t, FrameState& f, const Instr& in) {
   Value* mapping = f.pop();
-  mergeMapping(t, f, as<DictValue>(f.top(static_cast<size_t>(in.arg))), mapping, true);
+  mergeMapping(t, as<DictValue>(f.top(static_cast<size_t>(in.arg))), mapping, f.top(static_cast<size_t>(in.arg) + 2));
 }
 
 void handleListToTuple(Trace& t, FrameState& f, const Instr&) {

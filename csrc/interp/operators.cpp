@@ -87,6 +87,12 @@ std::vector<Value*> repeat(const std::vector<Value*>& items, long long n) {
 Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
+  auto isDeque = [](Value* v) { return v->kind == Kind::List && as<ListValue>(v)->type == dequeType(); };
+  if (isDeque(a) && base == 0 && inplace) {
+    call1(t, getAttr(t, a, "extend"), b);
+    return a;
+  }
+  if ((base == 0 || base == 5) && (isDeque(a) || isDeque(b))) unsupported(BreakReason::UnsupportedOperator, "+ or * of a deque");
   if (base == 0) {
     if (a->kind == Kind::List && inplace) {
       for (Value* v : itemsOf(t, b)) t.append(as<ListValue>(a), v);
@@ -121,6 +127,10 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
       return t.list(std::move(items));
     }
   }
+  if (base == 7 && inplace && a->kind == Kind::Dict && b->kind != Kind::Dict) {
+    call1(t, getAttr(t, a, "update"), b);
+    return a;
+  }
   if (base == 7 && a->kind == Kind::Dict && b->kind == Kind::Dict) {
     DictValue* into = as<DictValue>(a);
     t.complete(as<DictValue>(a));
@@ -128,6 +138,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     if (!inplace) {
       into = t.dict();
       into->type = as<DictValue>(a)->type;
+      into->defaultFactory = as<DictValue>(a)->defaultFactory;
       for (const DictEntry& e : as<DictValue>(a)->entries)
         if (e.value) t.dictSet(into, e.key, e.value);
     }
@@ -137,14 +148,15 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   }
   auto setLike = [](Value* v) { return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) || (isReal(v) && PyAnySet_Check(realObject(v))); };
   if (setLike(a) && setLike(b) && (base == 1 || base == 7 || base == 10 || base == 12)) {
-    auto left = itemsOf(t, a);
-    auto right = itemsOf(t, b);
+    auto left = unorderedItems(t, a);
+    auto right = unorderedItems(t, b);
     auto* rightSet = t.make<SetValue>();
     auto* leftSet = t.make<SetValue>();
     for (Value* v : right) t.setAdd(rightSet, t.keyOf(v));
     for (Value* v : left) t.setAdd(leftSet, t.keyOf(v));
     auto* out = t.make<SetValue>();
     out->type = a->kind == Kind::Set ? as<SetValue>(a)->type : &PySet_Type;
+    out->replayable = false;
     for (Value* v : left) {
       bool in = t.setHas(rightSet, t.keyOf(v));
       if (base == 7 || (base == 1 && in) || ((base == 10 || base == 12) && !in)) t.setAdd(out, t.keyOf(v));
@@ -152,7 +164,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     if (base == 7 || base == 12)
       for (Value* v : right)
         if (base == 7 || !t.setHas(leftSet, t.keyOf(v))) t.setAdd(out, t.keyOf(v));
-    if (inplace && a->kind == Kind::Set) {
+    if (inplace && a->kind == Kind::Set && as<SetValue>(a)->type == &PySet_Type) {
       auto* s = as<SetValue>(a);
       t.load(s);
       t.touch(s);
@@ -160,6 +172,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
         s->items = items;
         s->index = index;
       });
+      t.journal.set(s->replayable, false);
       s->items = out->items;
       s->index = out->index;
       return s;
@@ -191,12 +204,23 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
     if (Value* v = containerOp(t, op, a, b)) return v;
   }
   if (base == 6 && ca && PyUnicode_Check(ca)) {
-    // "..." % (...): the parts as constants, where they can be.
+    // "..." % (...): the parts as real copies, or as their text where only that is asked for.
+    if (asDict(b)) {
+      ObjectRef copy = snapshot(t, b);
+      if (!copy) unsupported(BreakReason::UnsupportedOperator, "% with " + describe(b));
+      return t.real(native(t, PyUnicode_Format(ca, copy.get())));
+    }
     std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
     ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
     for (size_t i = 0; i < parts.size(); i++) {
-      Value* text = t.constant(parts[i]) ? parts[i] : str(t, parts[i]);
-      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(t.constant(text)).release());
+      ObjectRef part = snapshot(t, parts[i]);
+      if (!part) {
+        std::string format = PyUnicode_AsUTF8(ca);
+        for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
+          if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%')) unsupported(BreakReason::UnsupportedOperator, "% with " + describe(parts[i]));
+        part = ObjectRef::share(t.constant(str(t, parts[i])));
+      }
+      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
     }
     return t.real(native(t, PyUnicode_Format(ca, args.get())));
   }
@@ -320,7 +344,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   }
   auto setLike = [](Value* v) { return asSet(v) || (isReal(v) && PyAnySet_Check(realObject(v))) || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys); };
   if (setLike(a) && setLike(b)) {
-    auto x = itemsOf(t, a), y = itemsOf(t, b);
+    auto x = unorderedItems(t, a), y = unorderedItems(t, b);
     size_t common = 0;
     auto* other = t.make<SetValue>();
     for (Value* v : y) t.setAdd(other, t.keyOf(v));
@@ -440,8 +464,76 @@ bool truth(Trace& t, Value* v) {
 
 // ---- text ------------------------------------------------------------------------------------------------------------
 
+namespace {
+
+ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
+  if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
+  if (v->kind != Kind::Tuple && v->kind != Kind::Set)
+    if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
+  auto all = [&](const std::vector<Value*>& items, auto&& add) {
+    for (Value* item : items) {
+      ObjectRef copy = snapshotOf(t, item, made);
+      if (!copy) return false;
+      add(copy.get());
+    }
+    return true;
+  };
+  switch (v->kind) {
+    case Kind::List: {
+      if (as<ListValue>(v)->type != &PyList_Type) return nullptr;
+      ObjectRef list = checked(PyList_New(0));
+      made[v] = list.get();
+      return all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); }) ? list : nullptr;
+    }
+    case Kind::Tuple: {
+      if (as<TupleValue>(v)->type != &PyTuple_Type) return ObjectRef::share(t.constant(v));
+      ObjectRef list = checked(PyList_New(0));
+      if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); })) return nullptr;
+      return checked(PyList_AsTuple(list.get()));
+    }
+    case Kind::Set: {
+      ObjectRef set = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(as<SetValue>(v)->type == &PyFrozenSet_Type ? &PySet_Type : as<SetValue>(v)->type)));
+      if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PySet_Add(set.get(), o)); })) return nullptr;
+      return as<SetValue>(v)->type == &PyFrozenSet_Type ? checked(PyFrozenSet_New(set.get())) : set;
+    }
+    case Kind::Dict: {
+      auto* d = as<DictValue>(v);
+      if (d->type != &PyDict_Type && d->type != &PyODict_Type) return nullptr;
+      ObjectRef dict = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(d->type)));
+      made[v] = dict.get();
+      t.complete(d);
+      for (size_t i = 0; i < d->entries.size(); i++) {
+        if (!d->entries[i].value) continue;
+        if (!d->entries[i].key.constant) return nullptr;
+        ObjectRef copy = snapshotOf(t, d->entries[i].value, made);
+        if (!copy) return nullptr;
+        checkedStatus(PyObject_SetItem(dict.get(), d->entries[i].key.constant, copy.get()));
+      }
+      return dict;
+    }
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+ObjectRef snapshot(Trace& t, Value* v) {
+  std::unordered_map<Value*, PyObject*> made;
+  return snapshotOf(t, v, made);
+}
+
+PyObject* Trace::snapshot(Value* v) {
+  ObjectRef copy = cdynamo::snapshot(*this, v);
+  return copy ? keep(std::move(copy)) : nullptr;
+}
+
 Value* repr(Trace& t, Value* v) {
-  if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Repr(c)));
+  if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
+  if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
+  struct Leave {
+    int& depth;
+    ~Leave() { depth--; }
+  } leave{t.depth};
   auto joined = [&](const std::vector<Value*>& items, const char* open, const char* close) {
     std::string out = open;
     for (size_t i = 0; i < items.size(); i++) {
@@ -479,14 +571,17 @@ Value* str(Trace& t, Value* v) {
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);
+    Value* method = specialMethod(t, v, "__str__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
     if (i->exceptionArgs) {
+      static PyObject* strName = PyUnicode_InternFromString("__str__");
+      static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
+      if (lookUp(t, i->type, strName) != plain) unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
       auto args = itemsOf(t, i->exceptionArgs);
       if (args.empty()) return t.string("");
       return args.size() == 1 ? str(t, args[0]) : repr(t, i->exceptionArgs);
     }
-    Value* method = specialMethod(t, v, "__str__");
-    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
   }
   if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
   return repr(t, v);
@@ -523,6 +618,21 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
   long long n = PyLong_AsLongLongAndOverflow(c, &overflow);
   if (overflow) return std::nullopt;
   return n;
+}
+
+Value* indexValue(Trace& t, Value* v) {
+  if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
+  if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a tensor used as an index");
+  Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
+  return method ? call(t, method, {}) : nullptr;
+}
+
+long long indexArgument(Trace& t, Value* v) {
+  Value* index = indexValue(t, v);
+  if (!index) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object cannot be interpreted as an integer");
+  std::optional<long long> n = asInteger(t, index);
+  if (!n) raise(t, PyExc_OverflowError, "Python int too large to convert to C ssize_t");
+  return *n;
 }
 
 std::string describe(Value* v) {

@@ -65,12 +65,16 @@ Py_ssize_t length(Trace& t, Value* v);
 Value* iterate(Trace& t, Value* v);
 Value* next(Trace& t, Value* iterator);  // null: exhausted
 std::vector<Value*> itemsOf(Trace& t, Value* iterable);
+// The same where the order does not matter, so that a set's is not relied on.
+std::vector<Value*> unorderedItems(Trace& t, Value* iterable);
 // The list, tuple, dict or set inside v: v itself, or the contents of an instance of a subclass. Null where there is none.
 ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
 DictKey keyOf(Trace& t, Value* key);
+// The default_factory of a defaultdict; null where d is none.
+Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
 
 // ---- types ----
@@ -86,6 +90,12 @@ Value* repr(Trace& t, Value* v);
 // ---- numbers ----
 // v as a C integer, where it is a constant that is one.
 std::optional<long long> asInteger(Trace& t, Value* v);
+// operator.index(v): v itself or what its __index__ gives; null where it has none.
+Value* indexValue(Trace& t, Value* v);
+// v as an index argument of a C function; raises TypeError where it is none.
+long long indexArgument(Trace& t, Value* v);
+// A copy of v built from lists, tuples, dicts and sets of constants as a real object; null where something else is inside.
+ObjectRef snapshot(Trace& t, Value* v);
 
 // ---- torch ----
 // Adds an operation to the graph and returns its result. target: callable, or str for a tensor method.

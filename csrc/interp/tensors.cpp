@@ -14,6 +14,7 @@ bool hasTensor(Value* v) {
   switch (v->kind) {
     case Kind::Tensor: return true;
     case Kind::List:
+      if (!as<ListValue>(v)->loaded) return true;
       for (Value* item : as<ListValue>(v)->items)
         if (hasTensor(item)) return true;
       return !as<ListValue>(v)->loaded;
@@ -136,11 +137,31 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
   }
 }
 
-bool isInplaceName(PyObject* target, bool isMethod) {
-  if (!isMethod) return false;
-  Py_ssize_t n;
-  const char* name = PyUnicode_AsUTF8AndSize(target, &n);
-  return n > 1 && name[n - 1] == '_' && name[n - 2] != '_';
+// x.to(its own dtype), x.contiguous() of a contiguous x, and their like give x itself, not a new tensor.
+bool givesOperandBack(PyObject* target, bool isMethod, const CallArgs& args, const ResultMeta& result) {
+  static const std::unordered_map<std::string, bool> names = {{"to", true}, {"float", true}, {"double", true}, {"half", true}, {"bfloat16", true}, {"int", true}, {"long", true},
+                                                              {"short", true}, {"char", true}, {"byte", true}, {"bool", true}, {"cpu", true}, {"cuda", true}, {"type", true},
+                                                              {"type_as", true}, {"contiguous", true}, {"flatten", true}, {"resolve_conj", true}, {"resolve_neg", true},
+                                                              {"positive", true}, {"pos", true}};
+  if (result.kind != ResultMeta::Tensor || args.args.empty() || !isTensor(args.args[0])) return false;
+  ObjectRef owned;
+  if (!isMethod) {
+    owned = ObjectRef::steal(PyObject_GetAttrString(target, "__name__"));
+    if (!owned) PyErr_Clear();
+    target = owned.get();
+  }
+  const char* name = target && PyUnicode_Check(target) ? PyUnicode_AsUTF8(target) : nullptr;
+  if (!name || !names.count(name)) return false;
+  TensorMeta now = as<TensorValue>(args.args[0])->meta;
+  now.requiresGrad = result.tensor.requiresGrad;
+  now.isLeaf = result.tensor.isLeaf;
+  if (!(now == result.tensor)) return false;
+  if (std::strcmp(name, "to") != 0) return true;
+  // to(..., copy=True): by keyword, or the last of the positional flags.
+  if (Value* copy = args.keyword("copy"); copy && !isReal(copy, Py_False)) return false;
+  size_t flags = 0;
+  for (Value* v : args.args) flags += isReal(v, Py_True) || isReal(v, Py_False);
+  return flags < 2 || !isReal(args.args.back(), Py_True);
 }
 
 }  // namespace
@@ -181,7 +202,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     t.noteTensorWrite(as<TensorValue>(out));
     return out;
   }
-  (void)isInplaceName;
+  if (givesOperandBack(target, isMethod, args, node->result)) return args.args[0];
   return valueOf(t, node, node->result);
 }
 

@@ -9,7 +9,7 @@ namespace cdynamo {
 bool DictKeyEqual::operator()(const DictKey& a, const DictKey& b) const {
   if (a.constant && b.constant) {
     if (a.constant == b.constant) return true;
-    if (a.hash != b.hash) return false;
+    if (a.hash != b.hash || isTensor(a.constant) || isTensor(b.constant)) return false;
     int equal = PyObject_RichCompareBool(a.constant, b.constant, Py_EQ);
     if (equal < 0) PyErr_Clear();
     return equal > 0;
@@ -63,7 +63,12 @@ void Trace::load(ListValue* l) {
   std::vector<Value*> items;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); i++)
     items.push_back(wrap(PyList_GET_ITEM(object, i), sources.sequenceItem(l->source, static_cast<int32_t>(i))));
-  journal.set(l->loaded, true);
+  journal.onRollback([l, appended = l->items] {
+    l->loaded = false;
+    l->items = appended;
+  });
+  items.insert(items.end(), l->items.begin(), l->items.end());
+  l->loaded = true;
   l->items = std::move(items);
 }
 
@@ -89,7 +94,7 @@ void Trace::setItems(ListValue* l, std::vector<Value*> items) {
 }
 
 void Trace::append(ListValue* l, Value* v) {
-  load(l);
+  if (!l->loaded && l->source) facts.typeIs(l->source, l->type);
   touch(l);
   l->items.push_back(v);
   journal.onRollback([l] { l->items.pop_back(); });
@@ -120,6 +125,29 @@ void Trace::setCell(CellValue* c, Value* v) {
 
 // ---- dicts -----------------------------------------------------------------------------------------------------------
 
+DictKey Trace::identityKey(Value* key, PyObject* object) {
+  if (!object || !key->source) return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
+  // Two inputs that are two keys must still be two objects when the capture is used again.
+  bool known = false;
+  for (Value* other : identityKeys_) known |= other == key;
+  if (!known) {
+    if (identityKeys_.size() > 200) unsupported(BreakReason::HashOrCompare, "very many objects as keys");
+    for (Value* other : identityKeys_) facts.distinctObjects(key->source, other->source);
+    identityKeys_.push_back(key);
+    journal.onRollback([this] { identityKeys_.pop_back(); });
+  }
+  Py_hash_t hash = PyObject_Hash(object);
+  if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
+  return {key, object, hash};
+}
+
+// A key that stands for an existing object by identity is looked up among existing keys: it must be that object again.
+void Trace::pinKey(const DictKey& k) {
+  if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
+  if (isTensor(k.value)) unsupported(BreakReason::HashOrCompare, "a tensor as key of an existing dict or set");
+  if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
+}
+
 DictKey Trace::keyOf(Value* key) {
   PyObject* c = constant(key);
   if (c) {
@@ -138,10 +166,17 @@ DictKey Trace::keyOf(Value* key) {
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return {key, identity(key), static_cast<Py_hash_t>(reinterpret_cast<size_t>(realObject(key)) >> 4)};
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + type->tp_name);
     }
+    case Kind::Tensor: {
+      auto* tensor = as<TensorValue>(key);
+      return identityKey(tensor, tensor->real);
+    }
+    case Kind::Tuple:
+    case Kind::BoundMethod: unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
+    case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);
       PyTypeObject* type = typeOf(key);
-      if (type->tp_hash == PyBaseObject_Type.tp_hash) return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
+      if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
       if (i->real && isEnumMember(i->real.get())) {
         // Members are singletons: equal means identical.
         if (i->source) facts.identityIs(i->source, i->real.get());
@@ -166,6 +201,7 @@ void addEntry(DictValue* d, const DictKey& k, Value* v, bool written) {
 }  // namespace
 
 Value* Trace::dictGet(DictValue* d, const DictKey& k) {
+  if (d->real) pinKey(k);
   auto found = d->index.find(k);
   if (found != d->index.end()) return d->entries[found->second].value;
   if (d->complete) return nullptr;
@@ -215,6 +251,10 @@ void Trace::complete(DictValue* d) {
   auto old = d->entries;
   auto oldIndex = d->index;
   auto oldLive = d->live;
+  // What was asked or written before, by key: the first entry is the one that stands where the real dict has the key; a
+  // key that was deleted and set again has a second one, at the end.
+  std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> first;
+  for (size_t i = 0; i < old.size(); i++) first.emplace(old[i].key, i);
   std::vector<DictEntry> entries;
   std::vector<bool> used(old.size(), false);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); i++) {
@@ -223,13 +263,12 @@ void Trace::complete(DictValue* d) {
     if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
     keep(ObjectRef::share(key));
     DictKey k{nullptr, key, hash};
-    auto found = oldIndex.find(k);
-    if (found != oldIndex.end()) {
-      const DictEntry& e = old[found->second];
+    auto found = first.find(k);
+    if (found != first.end()) {
       used[found->second] = true;
-      DictEntry copy = e;
+      DictEntry copy = old[found->second];
       if (!copy.key.value) copy.key.value = realShared(key);
-      if (e.value) entries.push_back(copy);
+      entries.push_back(copy);
       continue;
     }
     k.value = realShared(key);
@@ -241,8 +280,11 @@ void Trace::complete(DictValue* d) {
     if (!used[i] && old[i].value) entries.push_back(old[i]);
   d->entries = std::move(entries);
   d->index.clear();
-  d->live = d->entries.size();
-  for (size_t i = 0; i < d->entries.size(); i++) d->index[d->entries[i].key] = i;
+  d->live = 0;
+  for (size_t i = 0; i < d->entries.size(); i++) {
+    d->index[d->entries[i].key] = i;
+    if (d->entries[i].value) d->live++;
+  }
   d->complete = true;
   journal.onRollback([d, old, oldIndex, oldLive] {
     d->entries = old;
@@ -262,7 +304,7 @@ void Trace::dictSet(DictValue* d, const DictKey& k, Value* v) {
     journal.onRollback([d, at, old = e] { d->entries[at] = old; });
     e.value = v;
     e.written = true;
-    if (!e.key.value) e.key.value = realShared(e.key.constant);
+    if (!e.key.value && e.key.constant) e.key.value = realShared(e.key.constant);
     return;
   }
   DictKey stored = k;
@@ -357,6 +399,7 @@ void Trace::load(SetValue* s) {
 
 bool Trace::setHas(SetValue* s, const DictKey& k) {
   load(s);
+  if (s->real) pinKey(k);
   return s->index.count(k) != 0;
 }
 
@@ -379,6 +422,7 @@ bool Trace::setDiscard(SetValue* s, const DictKey& k) {
     s->items = items;
     s->index = index;
   });
+  journal.set(s->replayable, false);
   size_t at = s->index[k];
   s->items.erase(s->items.begin() + static_cast<ptrdiff_t>(at));
   s->index.clear();

@@ -266,7 +266,7 @@ PyTypeObject* Trace::typeOf(Value* v) {
         case IteratorValue::Map: return &PyMap_Type;
         case IteratorValue::Filter: return &PyFilter_Type;
         case IteratorValue::Reversed: return &PyReversed_Type;
-        default: return &PyListIter_Type;
+        default: return as<IteratorValue>(v)->type ? as<IteratorValue>(v)->type : &PyListIter_Type;
       }
     }
     case Kind::Unbound: throw EngineError("type of an unbound local");
@@ -341,35 +341,6 @@ PyObject* Trace::constant(Value* v) {
     }
     default: return nullptr;
   }
-}
-
-PyObject* Trace::snapshot(Value* v) {
-  if (PyObject* c = constant(v)) return c;
-  if (v->kind == Kind::List || v->kind == Kind::Tuple) {
-    if (v->kind == Kind::List) load(as<ListValue>(v));
-    auto& items = v->kind == Kind::List ? as<ListValue>(v)->items : as<TupleValue>(v)->items;
-    ObjectRef made = checked(PyList_New(0));
-    for (Value* item : items) {
-      PyObject* c = snapshot(item);
-      if (!c) return nullptr;
-      checkedStatus(PyList_Append(made.get(), c));
-    }
-    if (v->kind == Kind::List) return keep(std::move(made));
-    return as<TupleValue>(v)->type == &PyTuple_Type ? keep(checked(PyList_AsTuple(made.get()))) : nullptr;
-  }
-  if (v->kind == Kind::Dict && as<DictValue>(v)->type == &PyDict_Type) {
-    auto* d = as<DictValue>(v);
-    complete(d);
-    ObjectRef made = checked(PyDict_New());
-    for (const DictEntry& e : d->entries) {
-      if (!e.value) continue;
-      PyObject* c = e.key.constant ? snapshot(e.value) : nullptr;
-      if (!c) return nullptr;
-      checkedStatus(PyDict_SetItem(made.get(), e.key.constant, c));
-    }
-    return keep(std::move(made));
-  }
-  return nullptr;
 }
 
 PyObject* Trace::identity(Value* v) {

@@ -155,6 +155,9 @@ class Trace {
 
  private:
   Value* twinOf(PyObject* object, const Source* source);
+  DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
+  void pinKey(const DictKey& key);
+  std::vector<Value*> identityKeys_;
   std::vector<std::unique_ptr<Value>> arena_;
   std::vector<std::unique_ptr<TracePlace>> places_;
   std::vector<ObjectRef> kept_;

@@ -75,7 +75,7 @@ struct HeapValue : Value {
 struct ListValue final : HeapValue {
   ListValue() : HeapValue(Kind::List) {}
   std::vector<Value*> items;
-  bool loaded = true;            // false: items of `real` not read yet
+  bool loaded = true;            // false: items of `real` not read yet, and `items` are those appended since
   int64_t maxlen = -1;           // collections.deque: its bound, -1 for none
 };
 
@@ -120,6 +120,8 @@ struct DictValue final : HeapValue {
 struct SetValue final : HeapValue {
   SetValue() : HeapValue(Kind::Set) {}
   std::vector<DictKey> items;    // insertion order of the trace
+  bool replayable = true;        // made by adding `items` one by one: CPython's order is known
+  bool orderGuarded = false;
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
 };
@@ -188,6 +190,7 @@ struct IteratorValue final : HeapValue {
   explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
   What what;
   Value* subject = nullptr;          // Sequence: the list or tuple; Map/Filter: the function; ...
+  Value* subjectOf = nullptr;        // Sequence: what was iterated over, where that was neither list nor tuple
   std::vector<Value*> inputs;        // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
   int64_t position = 0;
   int64_t stop = -1;

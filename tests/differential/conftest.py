@@ -1,0 +1,3 @@
+import os
+
+os.environ["CDYNAMO_STRICT"] = "1"
