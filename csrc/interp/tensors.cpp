@@ -265,7 +265,10 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
     case Attribute::Layout: return t.real(ObjectRef::steal(layoutObject(m.layout)));
     case Attribute::Ndim: return t.integer(m.dim());
     case Attribute::RequiresGrad: return t.boolean(m.requiresGrad);
-    case Attribute::IsLeaf: return t.boolean(m.isLeaf);
+    case Attribute::IsLeaf:
+      // Not part of a tensor guard: a fact of its own.
+      if (tensor->source) t.constant(t.wrap(m.isLeaf ? Py_True : Py_False, t.sources.attr(tensor->source, name)));
+      return t.boolean(m.isLeaf);
     case Attribute::IsCuda: return t.boolean(m.device.type == 1);
     case Attribute::IsCpu: return t.boolean(m.device.type == 0);
     case Attribute::IsMeta: return t.boolean(m.device.type == 14);
