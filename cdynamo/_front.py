@@ -27,7 +27,7 @@ def connect() -> None:
         }
     )
     # Strictness is ours to judge: the callback raises, after the report is written.
-    _C.configure(on_recompile=_on_recompile, on_limit=_on_limit, on_engine_error=_on_engine_error, strict=False)
+    _C.configure(on_miss=sync_settings, on_recompile=_on_recompile, on_limit=_on_limit, on_engine_error=_on_engine_error, strict=False)
     config.watch(sync_settings)
     sync_settings()
 
@@ -56,10 +56,10 @@ def _on_recompile(function: Any, reasons: list[str]) -> None:
     on_event("recompile", {"code": getattr(function, "__code__", None), "failed": reasons})
 
 
-def _on_limit(function: Any, limit: int, reasons: list[str]) -> None:
+def _on_limit(function: Any, limit: int, reasons: list[str], options: Any) -> None:
     payload = {"code": getattr(function, "__code__", None), "failed": reasons, "limit": limit, "limit_hit": True}
     on_event("recompile", payload)
-    if config.fail_on_recompile_limit_hit:
+    if config.fail_on_recompile_limit_hit or getattr(options, "fullgraph", False):
         raise recompile_limit_hit(payload)
 
 

@@ -215,12 +215,14 @@ struct Flag {
 
 PyObject* CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* reasons) {
   if (limitReported_) return nullptr;
-  limitReported_ = true;
   if (dispatchSettings().onLimit) {
     ObjectRef number = checked(PyLong_FromLong(limit));
-    notify(dispatchSettings().onLimit, inputs.function, number.get(), reasons);
+    PyObject* options = options_ ? options_.get() : Py_None;
+    // Said once; but a callback that raises (fullgraph) is asked again at every call.
+    limitReported_ = notify(dispatchSettings().onLimit, inputs.function, number.get(), reasons, options);
     return nullptr;
   }
+  limitReported_ = true;
   auto* code = reinterpret_cast<PyCodeObject*>(codeKey_);
   PyErr_WarnFormat(PyExc_RuntimeWarning, 2,
                    "cdynamo hit config.recompile_limit (%d)\n   function: '%U' (%U:%d)\n   last reason: %S\n"
@@ -233,6 +235,7 @@ PyObject* CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* r
 PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
   if (skipped_ || capturing_ || captureHook() == nullptr) return nullptr;
   const DispatchSettings& settings = dispatchSettings();
+  if (!entries_.empty() && !notify(settings.onMiss)) return nullptr;
   if (settings.stance == Stance::EagerThenCompile && !calledBefore_) {
     calledBefore_ = true;
     return nullptr;

@@ -13,8 +13,10 @@ struct DispatchSettings {
   int accumulatedLimit = 256;
   // A new capture whose guards do not hold, and engine failures, raise instead of running eagerly.
   bool strict = false;
-  // on_recompile(function, [why each entry missed]); on_limit(function, limit, reasons), once per code; on_engine_error(
+  // on_recompile(function, [why each entry missed]); on_limit(function, limit, reasons, options), once per code
+  // (at every call while it raises); on_miss() before a recompile is considered, so that the front can refresh the settings; on_engine_error(
   // function, text). Null: nothing, a RuntimeWarning, a RuntimeWarning. What they raise fails the call.
+  ObjectRef onMiss;
   ObjectRef onRecompile;
   ObjectRef onLimit;
   ObjectRef onEngineError;

@@ -16,7 +16,7 @@ import pytest
 @pytest.fixture
 def hook(C):
     """Installs a hook; hook.calls counts captures. By default a capture guards every int argument by value."""
-    before = C.configure(strict=True, on_recompile=None, on_limit=None, on_engine_error=None)
+    before = C.configure(strict=True, on_miss=None, on_recompile=None, on_limit=None, on_engine_error=None)
 
     class Hook:
         calls = 0
@@ -287,7 +287,7 @@ def test_limit(C, hook):
     assert hook.calls == 3
     assert events == [["L['n'] == 0  # actual: 1"], ["L['n'] == 1  # actual: 2", "L['n'] == 0  # actual: 2"]]
 
-    def refuse(function, limit, reasons):
+    def refuse(function, limit, reasons, options):
         raise KeyError(limit, len(reasons))
 
     C.configure(on_limit=refuse)
@@ -296,6 +296,8 @@ def test_limit(C, hook):
     with pytest.raises(KeyError) as caught:
         own(2)
     assert caught.value.args == (1, 1)
+    with pytest.raises(KeyError):  # at every call, not only once
+        own(2)
 
 
 def test_limit_is_per_object(C, hook):
