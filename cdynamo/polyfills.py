@@ -268,3 +268,13 @@ def cached_property_get(self, instance, owner=None):
         value = self.func(instance)
         cache[self.attrname] = value
     return value
+
+
+def _make_traceback():
+    try:
+        raise ValueError
+    except ValueError as error:
+        return error.__traceback__
+
+
+some_traceback = _make_traceback()
