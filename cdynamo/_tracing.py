@@ -101,13 +101,19 @@ def next_compile_id() -> CompileId:
     return CompileId(frame_id=next(_frame_ids), frame_compile_id=0)
 
 
+def _session() -> contextlib.AbstractContextManager[Any]:
+    """What torch opens around a backend call, where this torch has it."""
+    make = getattr(torch.compiler, "_compile_session_context", contextlib.nullcontext)
+    return make()
+
+
 @contextlib.contextmanager
 def backend_call(context: BackendContext, compile_id: CompileId) -> Iterator[None]:
     """As torch._guards.tracing and compile_context together, but without touching the fake mode."""
     previous = getattr(_TLS, "tracing_context", None)
     _TLS.tracing_context = context
     try:
-        with compile_context(CompileContext(compile_id)), torch.compiler._compile_session_context():
+        with compile_context(CompileContext(compile_id)), _session():
             yield
     finally:
         _TLS.tracing_context = previous

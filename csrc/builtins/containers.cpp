@@ -593,7 +593,7 @@ void addContainerMethods(BuiltinTable& table) {
   for (PyTypeObject* type : {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PyODict_Type, &PySet_Type, &PyFrozenSet_Type})
     for (const Row& r : slots) {
       ObjectRef name = checked(PyUnicode_InternFromString(r.name));
-      if (PyDict_GetItemWithError(type->tp_dict, name.get())) table.addType(type, r.name, r.handler);
+      if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
     }
   const Row dicts[] = {{"get", dictGet}, {"keys", dictKeys}, {"values", dictValues}, {"items", dictItems}, {"update", dictUpdate}, {"pop", dictPop},
                        {"popitem", dictPopitem}, {"setdefault", dictSetdefault}, {"clear", dictClear}, {"copy", dictCopy}, {"fromkeys", dictFromkeys}, {"__init__", dictInit}};
@@ -611,7 +611,7 @@ void addContainerMethods(BuiltinTable& table) {
   for (PyTypeObject* type : {&PySet_Type, &PyFrozenSet_Type})
     for (const Row& r : sets) {
       ObjectRef name = checked(PyUnicode_InternFromString(r.name));
-      if (PyDict_GetItemWithError(type->tp_dict, name.get())) table.addType(type, r.name, r.handler);
+      if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
     }
   const Row strs[] = {{"join", strJoin}, {"format", strFormat}, {"startswith", strStartswith}, {"endswith", strEndswith},
                       {"split", strSplitting<0>}, {"rsplit", strSplitting<1>}, {"splitlines", strSplitting<2>}};

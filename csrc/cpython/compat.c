@@ -38,7 +38,7 @@ unsigned typeVersion(PyTypeObject* type) {
 
 PyObject* typeLookup(PyTypeObject* type, PyObject* name) { return _PyType_Lookup(type, name); }
 
-static PyObject* typeDict(PyTypeObject* type) {
+PyObject* typeDict(PyTypeObject* type) {
 #if PY_VERSION_HEX >= 0x030C0000
   PyObject* dict = PyType_GetDict(type);  // the type keeps it alive
   Py_XDECREF(dict);

@@ -52,6 +52,8 @@ unsigned peekTypeVersion(PyTypeObject* type);
 
 // The attribute as the type's MRO gives it, no descriptor called: borrowed, null without error where there is none.
 PyObject* typeLookup(PyTypeObject* type, PyObject* name);
+// The type's own attributes, bases not asked: borrowed.
+PyObject* typeDict(PyTypeObject* type);
 
 // The instance's __dict__ (borrowed), made if CPython keeps the values inline; null where the type has none. Clears
 // any error (memory) rather than raise.

@@ -243,7 +243,7 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
   while (i < n && PyTuple_GET_ITEM(mro, i) != reinterpret_cast<PyObject*>(super->thisClass)) i++;
   for (i++; i < n; i++) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
-    PyObject* found = PyDict_GetItemWithError(base->tp_dict, name);
+    PyObject* found = PyDict_GetItemWithError(typeDict(base), name);
     if (!found) continue;
     // The MRO and this base's own entry are what the answer rests on.
     lookUp(t, super->startType, interned("__mro_entries__"));

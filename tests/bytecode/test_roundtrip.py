@@ -39,6 +39,8 @@ def compiled(path):
 
 @pytest.mark.parametrize("folder", [".", *FOLDERS])
 def test_standard_library_keeps_its_normal_form(rooms, folder):
+    if not sources(folder):
+        pytest.skip("this Python was installed without its own tests")
     checked = 0
     for path in sources(folder):
         for code in code_objects(compiled(path)):
@@ -82,6 +84,8 @@ BEHAVIOUR = """json generators coroutines contextlib contextlib_async dataclasse
 def test_cpythons_own_tests_pass_on_reassembled_code():
     names = ["test.test_" + name for name in BEHAVIOUR
              if (LIB / "test" / f"test_{name}.py").exists() or (LIB / "test" / f"test_{name}").exists()]
+    if not names:
+        pytest.skip("this Python was installed without its own tests")
     here = pathlib.Path(__file__).parent
     done = subprocess.run([sys.executable, str(here / "reassembled.py"), *names], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
