@@ -330,6 +330,14 @@ def rng_state_after_dropout(x):
     return F.dropout(x, 0.3), torch.nn.Dropout(0.5)(x)
 
 
+@case(lambda: (t(4),), skip="DataDependentBranch")
+def random_branch(x):
+    y = F.dropout(x, 0.5)
+    if torch.rand([]) < 0.5:
+        return y
+    return y + torch.rand(4)
+
+
 @case(lambda: (t(3), t(3, seed=1)))
 def out_argument(x, y):
     z = torch.empty(3)
