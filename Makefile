@@ -24,6 +24,7 @@ build: $(DEPENDENCIES) build/build.ninja
 $(DEPENDENCIES):
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check torch==$(TORCH) -r requirements.txt
+	@echo $(CURDIR) > $$($(PY) -c "import sysconfig; print(sysconfig.get_path('purelib'))")/cdynamo-in-place.pth
 	@rm -f $(VENV)/.installed-*
 	@touch $@
 
