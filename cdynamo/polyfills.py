@@ -123,8 +123,7 @@ def cycle(iterable, /):
 
 def chain_from_iterable(cls, iterable, /):
     for inner in iterable:
-        for item in inner:
-            yield item
+        yield from inner
 
 
 class _Groups:

@@ -183,7 +183,24 @@ def attribute_deleted_and_order_kept(x, n):
 
 @case(lambda: (t(3),))
 def equal_constants_of_other_types(x):
-    return x + 1, 1, True, 1.0, 0.0, -0.0, (1,), (True,), (1.0,), (0.0, -0.0), "a", b"a", 1 + 0j, frozenset([1]), frozenset([True]), [0.0, -0.0, 0, False]
+    return (
+        x + 1,
+        1,
+        True,
+        1.0,
+        0.0,
+        -0.0,
+        (1,),
+        (True,),
+        (1.0,),
+        (0.0, -0.0),
+        "a",
+        b"a",
+        1 + 0j,
+        frozenset([1]),
+        frozenset([True]),
+        [0.0, -0.0, 0, False],
+    )
 
 
 @case(lambda: (t(3), 0.0, -0.0))
@@ -248,7 +265,20 @@ for _case in cases.cases[-5:]:
 
 @case(lambda: (t(3), StrKind.A))
 def string_enum(x, k):
-    return x + 1, k == "a", k == StrKind.A, k in ("a", "c"), {"a": 1}.get(k), f"{k.value}", k.upper(), isinstance(k, str), k is StrKind.A, StrKind("b"), k.value + "z", k != "b"
+    return (
+        x + 1,
+        k == "a",
+        k == StrKind.A,
+        k in ("a", "c"),
+        {"a": 1}.get(k),
+        f"{k.value}",
+        k.upper(),
+        isinstance(k, str),
+        k is StrKind.A,
+        StrKind("b"),
+        k.value + "z",
+        k != "b",
+    )
 
 
 @case(lambda: (t(3), Level.LOW))
@@ -725,7 +755,15 @@ def eq_without_hash(x):
         {OnlyEq(1): 2}
     except TypeError as error:
         said.append(str(error))
-    return x + 1, said, OnlyEq(1) == OnlyEq(1), OnlyEq(1) != OnlyEq(2), OnlyEq(1) in [OnlyEq(1)], [OnlyEq(1)].index(OnlyEq(1)), [OnlyEq(1)] == [OnlyEq(1)]
+    return (
+        x + 1,
+        said,
+        OnlyEq(1) == OnlyEq(1),
+        OnlyEq(1) != OnlyEq(2),
+        OnlyEq(1) in [OnlyEq(1)],
+        [OnlyEq(1)].index(OnlyEq(1)),
+        [OnlyEq(1)] == [OnlyEq(1)],
+    )
 
 
 class OnlyEq:
