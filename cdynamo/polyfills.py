@@ -123,8 +123,7 @@ def cycle(iterable, /):
 
 def chain_from_iterable(cls, iterable, /):
     for inner in iterable:
-        for item in inner:
-            yield item
+        yield from inner
 
 
 class _Groups:
@@ -268,3 +267,13 @@ def cached_property_get(self, instance, owner=None):
         value = self.func(instance)
         cache[self.attrname] = value
     return value
+
+
+def _make_traceback():
+    try:
+        raise ValueError
+    except ValueError as error:
+        return error.__traceback__
+
+
+some_traceback = _make_traceback()

@@ -562,10 +562,7 @@ Value* strEndswith(Trace& t, CallArgs& a) { return strWithTuple(t, a, "endswith"
 Value* strToList(Trace& t, CallArgs& a, PyObject* method) {
   Value* v = callNative(t, method, a);
   if (!v) unsupported(BreakReason::UnsupportedCall, "a str method with computed arguments");
-  std::vector<Value*> items;
-  PyObject* list = realObject(v);
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) items.push_back(t.realShared(PyList_GET_ITEM(list, i)));
-  return t.list(std::move(items));
+  return v;
 }
 template <int which>
 Value* strSplitting(Trace& t, CallArgs& a) {

@@ -99,6 +99,28 @@ void noKeywords(Trace& t, const CallArgs& args, const char* name) {
   if (!args.kwargs.empty()) raise(t, PyExc_TypeError, std::string(name) + "() takes no keyword arguments");
 }
 
+namespace {
+
+// What C code gave: containers become the trace's own, so that every run of the capture makes new ones.
+Value* lift(Trace& t, ObjectRef object) {
+  PyObject* o = object.get();
+  if (PyList_CheckExact(o)) {
+    std::vector<Value*> items;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); i++) items.push_back(lift(t, ObjectRef::share(PyList_GET_ITEM(o, i))));
+    return t.list(std::move(items));
+  }
+  if (PyDict_CheckExact(o)) {
+    DictValue* d = t.dict();
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) t.dictSet(d, t.keyOf(t.realShared(key)), lift(t, ObjectRef::share(value)));
+    return d;
+  }
+  if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o)) unsupported(BreakReason::UnsupportedCall, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
+  return t.real(std::move(object));
+}
+
+}  // namespace
+
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
@@ -113,7 +135,7 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
     values.push_back(c);
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
   }
-  return t.real(native(t, PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get())));
+  return lift(t, native(t, PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get())));
 }
 
 namespace {

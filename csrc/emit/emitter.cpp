@@ -134,8 +134,8 @@ class Emitter {
 
   void loadValue(Value* v) {
     if (v->source) return loadObject(v->source);
-    if (v->kind == Kind::Real) return a.loadConst(realObject(v));
     if (loadTemp(v)) return;
+    if (v->kind == Kind::Real) return loadReal(v);
     auto* heap = dynamic_cast<HeapValue*>(v);
     if (heap && heap->real) return a.loadConst(heap->real.get());
     switch (v->kind) {
@@ -240,6 +240,27 @@ class Emitter {
       case Kind::Iterator: return loadIterator(as<IteratorValue>(v));
       default: refuse(v);
     }
+  }
+
+  // A constant; but an object with an identity of its own that the trace made is made anew in every call.
+  void loadReal(Value* v) {
+    PyObject* object = realObject(v);
+    if (PyTraceBack_Check(object)) refuse(v);
+    if (Py_TYPE(object) == &PyBaseObject_Type) {
+      a.loadConst(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+      a.call(0);
+      return storeTemp(v);
+    }
+    if (!PyExceptionInstance_Check(object)) return a.loadConst(object);
+    PyObject* dict = instanceDict(object);
+    bool plain = !dict || PyDict_GET_SIZE(dict) == 0;
+    for (auto get : {PyException_GetCause, PyException_GetContext}) plain &= !ObjectRef::steal(get(object));
+    ObjectRef args = checked(PyObject_GetAttrString(object, "args"));
+    if (!plain || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyErr_GivenExceptionMatches(object, PyExc_AttributeError) || PyErr_GivenExceptionMatches(object, PyExc_NameError) || PyErr_GivenExceptionMatches(object, PyExc_ImportError)) refuse(v);
+    a.loadConst(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) a.loadConst(keep(ObjectRef::share(PyTuple_GET_ITEM(args.get(), i))));
+    a.call(static_cast<int>(PyTuple_GET_SIZE(args.get())));
+    storeTemp(v);
   }
 
   void loadTuple(TupleValue* v) {

@@ -77,7 +77,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__" || attribute == "__cause__" || attribute == "__context__") return t.none();
+          if (attribute == "__traceback__") unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+          if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
           if (attribute == "value") {
             auto* args = asTuple(i->exceptionArgs);
@@ -97,6 +98,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(i->source, name));
     }
     if (isReal(instance)) {
+      if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
+        unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
       if (!held) raiseCurrent(t);
       if (!instance->source) return t.real(std::move(held));
@@ -443,6 +446,8 @@ Value* specialMethod(Trace& t, Value* object, const char* name) {
 // ---- writing ---------------------------------------------------------------------------------------------------------
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  // Tracebacks are not modelled: nobody can read what is set here.
+  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") return;
   if (object->kind != Kind::Instance) {
     if (object->kind == Kind::Function) {
       auto* fn = as<FunctionValue>(object);

@@ -218,6 +218,8 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 // ---- instances -------------------------------------------------------------------------------------------------------
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
+  static PyObject* finalizer = PyUnicode_InternFromString("__del__");
+  if (lookUp(t, type, finalizer)) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + ", which has a __del__");
   auto* i = t.make<InstanceValue>();
   i->type = type;
   t.keep(ObjectRef::share(type));
@@ -243,7 +245,8 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
   if (PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && (!newMethod || !PyFunction_Check(newMethod))) {
     if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty();
+    // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() && type->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
       PyObject* c = plain ? t.constant(a) : nullptr;

@@ -116,6 +116,13 @@ class Capture {
       return skip(&t, problem.reason, problem.what);
     } catch (Raised& raised) {
       std::string what = describe(raised.exception);
+      if (raised.exception->kind == Kind::Instance && as<InstanceValue>(raised.exception)->exceptionArgs) {
+        PyObject* args = t.snapshot(as<InstanceValue>(raised.exception)->exceptionArgs);
+        ObjectRef text = args ? ObjectRef::steal(PyTuple_GET_SIZE(args) == 1 ? PyObject_Str(PyTuple_GET_ITEM(args, 0)) : PyObject_Repr(args)) : nullptr;
+        const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+        PyErr_Clear();
+        if (utf8) what = std::string(as<InstanceValue>(raised.exception)->type->tp_name) + ": " + utf8;
+      }
       if (isReal(raised.exception)) {
         ObjectRef text = ObjectRef::steal(PyObject_Str(realObject(raised.exception)));
         const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;

@@ -110,6 +110,10 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   }
   if (TupleValue* tuple = asTuple(container)) {
     t.load(tuple);
+    if (isSlice(key) && tuple->type == &PyTuple_Type) {
+      SliceRange r = sliceRange(t, key, tuple->items.size());
+      if (r.start == 0 && r.step == 1 && r.count == static_cast<Py_ssize_t>(tuple->items.size())) return container;
+    }
     if (isSlice(key)) return t.tuple(pickSlice(t, tuple->items, key), tuple->type == sizeType() ? sizeType() : &PyTuple_Type);
     return pickItem(t, tuple->items, key, "tuple");
   }
@@ -239,9 +243,9 @@ void delItem(Trace& t, Value* container, Value* key) {
 
 Py_ssize_t length(Trace& t, Value* v) {
   if (Value* method = pythonSpecial(t, v, "__len__")) {
-    std::optional<long long> n = asInteger(t, call(t, method, {}));
-    if (!n) unsupported(BreakReason::ScalarRead, "a __len__ that returns no int");
-    return static_cast<Py_ssize_t>(*n);
+    long long n = indexArgument(t, call(t, method, {}));
+    if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
+    return static_cast<Py_ssize_t>(n);
   }
   if (ListValue* l = asList(v)) {
     t.load(l);
@@ -310,6 +314,8 @@ Value* iterate(Trace& t, Value* v) {
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
     Value* it = call(t, method, {});
+    bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator || (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));
+    if (!iterator) raise(t, PyExc_TypeError, std::string("iter() returned non-iterator of type '") + t.typeOf(it)->tp_name + "'");
     return it;
   }
   auto sequence = [&](Value* subject) {

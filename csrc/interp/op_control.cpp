@@ -26,6 +26,8 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   Value* kwargs = (in.arg & 1) ? f.pop() : nullptr;
   Value* positional = f.pop();
   Value* callable = f.pop();
+  if (isReal(positional) && !Py_TYPE(realObject(positional))->tp_iter && !PySequence_Check(realObject(positional)))
+    raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + t.typeOf(positional)->tp_name);
   args.args = itemsOf(t, positional);
   if (kwargs) {
     DictValue* d = asDict(kwargs);

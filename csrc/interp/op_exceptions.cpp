@@ -19,7 +19,12 @@ void handleWithExceptStart(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.top(1);
   Value* exit = f.top(4);
   Value* type = t.realShared(reinterpret_cast<PyObject*>(t.typeOf(exception)));
-  f.push(call(t, exit, {{type, exception, t.none()}, {}}));
+  // Stands for the traceback: not None, and refused where anything but that is asked.
+  static PyObject* traceback = [] {
+    ObjectRef module = checked(PyImport_ImportModule("cdynamo.polyfills"));
+    return PyObject_GetAttrString(module.get(), "some_traceback");
+  }();
+  f.push(call(t, exit, {{type, exception, t.realShared(traceback)}, {}}));
 }
 
 void handlePushExcInfo(Trace& t, FrameState& f, const Instr&) {
@@ -109,6 +114,7 @@ void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
       link(t, exception, "__cause__", exceptionFrom(t, cause));
     }
   }
+  if (cause && exception->kind == Kind::Instance) link(t, exception, "__suppress_context__", t.boolean(true));
   if (t.handledException && t.handledException != exception) link(t, exception, "__context__", t.handledException);
   throw Raised{exception};
 }

@@ -138,9 +138,6 @@ void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
 }
 
-namespace {
-
-// module.qualname() of a callable, as CPython's messages about bad calls have it.
 std::string callText(Trace& t, Value* callable) {
   auto read = [&](const char* name) -> std::string {
     Value* v = getAttrOrNull(t, callable, t.keep(checked(PyUnicode_InternFromString(name))));
@@ -151,6 +148,8 @@ std::string callText(Trace& t, Value* callable) {
   if (qualname.empty()) return std::string(t.typeOf(callable)->tp_name) + " object";
   return (module.empty() || module == "builtins" ? "" : module + ".") + qualname + "()";
 }
+
+namespace {
 
 // Adds a mapping's items to a dict; for the keywords of a call to `callable`, a repeated key is a TypeError.
 void mergeMapping(Trace& t, DictValue* into, Value* mapping, Value* callable) {

@@ -359,6 +359,11 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
+  for (Value* v : {a, b}) {
+    PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
+    if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) || PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
+      unsupported(BreakReason::UnsupportedOperator, "comparing " + describe(v));
+  }
   if (op == Py_EQ || op == Py_NE) {
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
@@ -451,11 +456,13 @@ bool truth(Trace& t, Value* v) {
     case Kind::Set:
     case Kind::DictView: return length(t, v) != 0;
     case Kind::Instance: {
-      if (Value* method = specialMethod(t, v, "__bool__")) return truth(t, call(t, method, {}));
-      if (Value* method = specialMethod(t, v, "__len__")) {
-        Value* n = call(t, method, {});
-        return truth(t, n);
+      if (PyObject* c = t.constant(v)) return PyObject_IsTrue(c) > 0;
+      if (Value* method = specialMethod(t, v, "__bool__")) {
+        Value* answer = call(t, method, {});
+        if (t.typeOf(answer) != &PyBool_Type) raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
+        return truth(t, answer);
       }
+      if (specialMethod(t, v, "__len__")) return length(t, v) != 0;
       return true;
     }
     default: return true;
@@ -563,6 +570,12 @@ Value* repr(Trace& t, Value* v) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
     if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    auto* i = as<InstanceValue>(v);
+    PyObject* copies = i->exceptionArgs && !PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE) ? t.snapshot(i->exceptionArgs) : nullptr;
+    if (copies) {
+      ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
+      return t.real(native(t, PyObject_Repr(made.get())));
+    }
   }
   unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
 }
@@ -577,8 +590,14 @@ Value* str(Trace& t, Value* v) {
     if (i->exceptionArgs) {
       static PyObject* strName = PyUnicode_InternFromString("__str__");
       static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
-      if (lookUp(t, i->type, strName) != plain) unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
       auto args = itemsOf(t, i->exceptionArgs);
+      if (lookUp(t, i->type, strName) != plain) {
+        // KeyError and its like: asked of a real one with the same arguments.
+        PyObject* copies = t.snapshot(i->exceptionArgs);
+        if (!copies || PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+        ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
+        return t.real(native(t, PyObject_Str(made.get())));
+      }
       if (args.empty()) return t.string("");
       return args.size() == 1 ? str(t, args[0]) : repr(t, i->exceptionArgs);
     }

@@ -108,5 +108,7 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: abse
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 
 std::string describe(Value* v);  // for messages
+// module.qualname() of a callable, as CPython's messages about bad calls have it.
+std::string callText(Trace& t, Value* callable);
 
 }  // namespace cdynamo

@@ -137,26 +137,57 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
   }
 }
 
+// The name of an operation: of the method, or of the function.
+std::string nameOf(PyObject* target, bool isMethod) {
+  ObjectRef owned = isMethod ? ObjectRef::share(target) : ObjectRef::steal(PyObject_GetAttrString(target, "__name__"));
+  const char* name = owned && PyUnicode_Check(owned.get()) ? PyUnicode_AsUTF8(owned.get()) : nullptr;
+  PyErr_Clear();
+  return name ? name : "";
+}
+
+// In-place operations by their name; and_, or_, ... of module operator are none.
+bool givesSelf(const std::string& name) {
+  return name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_' && name != "and_" && name != "or_" && name != "not_" && name != "is_";
+}
+
+// Operations whose result may share its operand's memory.
+bool mayGiveView(const std::string& name) {
+  static const std::unordered_map<std::string, bool> names = [] {
+    std::unordered_map<std::string, bool> made;
+    for (const char* n : {"getitem", "getattr", "view", "view_as", "reshape", "reshape_as", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "flatten", "ravel",
+                          "narrow", "select", "unfold", "chunk", "split", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "swapaxes", "swapdims", "movedim",
+                          "moveaxis", "diagonal", "real", "imag", "view_as_real", "view_as_complex", "unflatten", "as_strided", "broadcast_to", "adjoint", "alias", "contiguous",
+                          "to", "type_as", "numpy_T", "broadcast_tensors", "meshgrid", "unsafe_chunk", "unsafe_split", "values", "indices"})
+      made[n] = true;
+    return made;
+  }();
+  return names.count(name) != 0;
+}
+
+void noteViews(Trace& t, Value* result, TensorValue* base) {
+  if (result->kind == Kind::Tensor && result != base) {
+    as<TensorValue>(result)->base = base;
+    if (!base->viewed) t.journal.set(base->viewed, true);
+  } else if (result->kind == Kind::List) {
+    for (Value* v : as<ListValue>(result)->items) noteViews(t, v, base);
+  } else if (result->kind == Kind::Tuple) {
+    for (Value* v : as<TupleValue>(result)->items) noteViews(t, v, base);
+  }
+}
+
 // x.to(its own dtype), x.contiguous() of a contiguous x, and their like give x itself, not a new tensor.
-bool givesOperandBack(PyObject* target, bool isMethod, const CallArgs& args, const ResultMeta& result) {
+bool givesOperandBack(const std::string& name, const CallArgs& args, const ResultMeta& result) {
   static const std::unordered_map<std::string, bool> names = {{"to", true}, {"float", true}, {"double", true}, {"half", true}, {"bfloat16", true}, {"int", true}, {"long", true},
                                                               {"short", true}, {"char", true}, {"byte", true}, {"bool", true}, {"cpu", true}, {"cuda", true}, {"type", true},
                                                               {"type_as", true}, {"contiguous", true}, {"flatten", true}, {"resolve_conj", true}, {"resolve_neg", true},
                                                               {"positive", true}, {"pos", true}};
   if (result.kind != ResultMeta::Tensor || args.args.empty() || !isTensor(args.args[0])) return false;
-  ObjectRef owned;
-  if (!isMethod) {
-    owned = ObjectRef::steal(PyObject_GetAttrString(target, "__name__"));
-    if (!owned) PyErr_Clear();
-    target = owned.get();
-  }
-  const char* name = target && PyUnicode_Check(target) ? PyUnicode_AsUTF8(target) : nullptr;
-  if (!name || !names.count(name)) return false;
+  if (!names.count(name)) return false;
   TensorMeta now = as<TensorValue>(args.args[0])->meta;
   now.requiresGrad = result.tensor.requiresGrad;
   now.isLeaf = result.tensor.isLeaf;
   if (!(now == result.tensor)) return false;
-  if (std::strcmp(name, "to") != 0) return true;
+  if (name != "to") return true;
   // to(..., copy=True): by keyword, or the last of the positional flags.
   if (Value* copy = args.keyword("copy"); copy && !isReal(copy, Py_False)) return false;
   size_t flags = 0;
@@ -183,6 +214,13 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   } catch (ShapeUnknown& unknown) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
+  std::string name = nameOf(target, isMethod);
+  if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
+    // What it returns is the operand itself, with its new shape.
+    if (!after) after = result.tensor;
+    after->sizes = result.tensor.sizes;
+    after->strides = result.tensor.strides;
+  }
   Node* node = t.graph.add(isMethod ? NodeOp::CallMethod : NodeOp::CallFunction, ObjectRef::share(target), std::move(operands), std::move(keywords));
   node->place = t.place;
   node->result = std::move(result);
@@ -191,7 +229,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     if (self->type != tensorType() && self->source == nullptr) unsupported(BreakReason::TensorSubclass, "an in-place operation on a tensor subclass");
     t.noteTensorWrite(self);
     if (!(self->meta == *after)) {
-      if (self->base) unsupported(BreakReason::UnsupportedMutation, "an in-place operation that changes what a view's base is");
+      if (self->base || self->viewed) unsupported(BreakReason::UnsupportedMutation, "an in-place operation that changes more than the data of a view or its base");
       t.journal.set(self->meta, *after);
       if (self->node && self->node->op != NodeOp::Placeholder) t.journal.set(self->node->result.tensor, *after);
     }
@@ -202,8 +240,10 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     t.noteTensorWrite(as<TensorValue>(out));
     return out;
   }
-  if (givesOperandBack(target, isMethod, args, node->result)) return args.args[0];
-  return valueOf(t, node, node->result);
+  if (givesOperandBack(name, args, node->result)) return args.args[0];
+  Value* made = valueOf(t, node, node->result);
+  if (!args.args.empty() && isTensor(args.args[0]) && mayGiveView(name)) noteViews(t, made, as<TensorValue>(args.args[0]));
+  return made;
 }
 
 // ---- attributes ------------------------------------------------------------------------------------------------------

@@ -176,6 +176,7 @@ DictKey Trace::keyOf(Value* key) {
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);
       PyTypeObject* type = typeOf(key);
+      if (type->tp_hash == PyObject_HashNotImplemented) raise(*this, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
       if (i->real && isEnumMember(i->real.get())) {
         // Members are singletons: equal means identical.

@@ -280,6 +280,13 @@ PyTypeObject* Trace::typeOf(Value* v) {
 
 PyObject* Trace::constant(Value* v) {
   switch (v->kind) {
+    case Kind::Instance: {
+      // Members of IntEnum, StrEnum and their like are singletons that CPython can work on as on numbers and text.
+      PyObject* object = as<InstanceValue>(v)->real.get();
+      if (!object || !(PyLong_Check(object) || PyUnicode_Check(object) || PyFloat_Check(object)) || !isEnumMember(object)) return nullptr;
+      if (v->source) facts.identityIs(v->source, object);
+      return object;
+    }
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);

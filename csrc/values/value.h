@@ -58,6 +58,7 @@ struct TensorValue final : Value {
   PyTypeObject* type = nullptr;  // torch.Tensor, Parameter, a subclass; borrowed (kept by the trace)
   PyObject* real = nullptr;      // an input: the real tensor, borrowed (kept by the caller during the capture)
   TensorValue* base = nullptr;   // of a view
+  bool viewed = false;           // is the base of one
   bool observed = false;         // its metadata is guarded (inputs)
   // Python attributes set by the trace, name -> value.
   std::vector<std::pair<ObjectRef, Value*>> attrs;

@@ -23,7 +23,20 @@ def sorting(x, items):
 
 @case(lambda: (t(3), [3, 1, 2]))
 def min_max_sum(x, items):
-    return x * max(items), min(items), sum(items), sum([], 5), max(items, key=lambda v: -v), min([], default=7), max(1, 5, 3), sum([0.1] * 10), sum([[1], [2]], []), max("abc"), sum(i for i in items), min((2, "b"), (1, "z"))
+    return (
+        x * max(items),
+        min(items),
+        sum(items),
+        sum([], 5),
+        max(items, key=lambda v: -v),
+        min([], default=7),
+        max(1, 5, 3),
+        sum([0.1] * 10),
+        sum([[1], [2]], []),
+        max("abc"),
+        sum(i for i in items),
+        min((2, "b"), (1, "z")),
+    )
 
 
 @case(lambda: (t(3), [1, 2, 3]))
@@ -66,7 +79,25 @@ def numbers(x, i, j, f):
 
 @case(lambda: (t(3), 2.0))
 def math_functions(x, f):
-    return x * math.sqrt(f), math.floor(2.7), math.ceil(2.1), math.log(f), math.pi, math.inf, math.isnan(math.nan), math.gcd(12, 18), math.prod([1, 2, 3]), math.exp(1), math.pow(2, 3), math.hypot(3, 4), math.isclose(1.0, 1.0 + 1e-12), math.trunc(2.5), math.log2(8), math.comb(5, 2), math.copysign(1, -0.0)
+    return (
+        x * math.sqrt(f),
+        math.floor(2.7),
+        math.ceil(2.1),
+        math.log(f),
+        math.pi,
+        math.inf,
+        math.isnan(math.nan),
+        math.gcd(12, 18),
+        math.prod([1, 2, 3]),
+        math.exp(1),
+        math.pow(2, 3),
+        math.hypot(3, 4),
+        math.isclose(1.0, 1.0 + 1e-12),
+        math.trunc(2.5),
+        math.log2(8),
+        math.comb(5, 2),
+        math.copysign(1, -0.0),
+    )
 
 
 @case(lambda: (t(3), t(3, seed=1)))
@@ -87,7 +118,14 @@ def operator_inplace_on_list(x):
 @case(lambda: (t(3),))
 def functools_tools(x):
     add = functools.partial(operator.add, 5)
-    return functools.reduce(lambda a, b: a * b, [1, 2, 3, 4]), functools.reduce(operator.add, [x, x, x]), add(3), functools.reduce(lambda a, b: a + b, [], 7), sorted([3, 1], key=functools.cmp_to_key(lambda a, b: a - b)), x + 1
+    return (
+        functools.reduce(lambda a, b: a * b, [1, 2, 3, 4]),
+        functools.reduce(operator.add, [x, x, x]),
+        add(3),
+        functools.reduce(lambda a, b: a + b, [], 7),
+        sorted([3, 1], key=functools.cmp_to_key(lambda a, b: a - b)),
+        x + 1,
+    )
 
 
 @scenario()
@@ -219,7 +257,16 @@ def string_building(x):
     out = ""
     for i in range(3):
         out += f"{i},"
-    return x + 1, out.rstrip(","), "%d-%s" % (1, [1, 2]), "%r" % ["a"], "{!r} {:>4}".format(["q"], 3), "{0[0]} {a.real}".format([5], a=2), "%(k)s" % {"k": 1}, "%5.2f|%-4s|" % (2.5, "a")
+    return (
+        x + 1,
+        out.rstrip(","),
+        "%d-%s" % (1, [1, 2]),
+        "%r" % ["a"],
+        "{!r} {:>4}".format(["q"], 3),
+        "{0[0]} {a.real}".format([5], a=2),
+        "%(k)s" % {"k": 1},
+        "%5.2f|%-4s|" % (2.5, "a"),
+    )
 
 
 @case(lambda: (t(3), [1, [2]]))
@@ -243,13 +290,52 @@ def hash_of_constants(x):
 
 @case(lambda: (t(3),))
 def type_constructors(x):
-    return x + 1, list("ab"), tuple([1]), set([1, 1]), dict(a=1), dict([("k", 2)]), str(5), int("7"), float("1.5"), bool([]), bytes([65]), frozenset(), list({"a": 1}), tuple(i for i in range(2)), list(range(3)), complex("1+2j")
+    return (
+        x + 1,
+        list("ab"),
+        tuple([1]),
+        set([1, 1]),
+        dict(a=1),
+        dict([("k", 2)]),
+        str(5),
+        int("7"),
+        float("1.5"),
+        bool([]),
+        bytes([65]),
+        frozenset(),
+        list({"a": 1}),
+        tuple(i for i in range(2)),
+        list(range(3)),
+        complex("1+2j"),
+    )
 
 
 @case(lambda: (t(3),))
 def builtin_argument_errors(x):
     said = []
-    for f in (lambda: len(), lambda: len(1, 2), lambda: isinstance(1), lambda: range(), lambda: range(1.5), lambda: [].insert("a", 1), lambda: [1].pop("a"), lambda: sorted(1), lambda: int([]), lambda: sum(["a"]), lambda: max(), lambda: next([]), lambda: iter(5), lambda: zip(1), lambda: abs("a"), lambda: chr(-1), lambda: ord("ab"), lambda: getattr(1), lambda: dict(1), lambda: set(1), lambda: reversed(5)):
+    for f in (
+        lambda: len(),
+        lambda: len(1, 2),
+        lambda: isinstance(1),
+        lambda: range(),
+        lambda: range(1.5),
+        lambda: [].insert("a", 1),
+        lambda: [1].pop("a"),
+        lambda: sorted(1),
+        lambda: int([]),
+        lambda: sum(["a"]),
+        lambda: max(),
+        lambda: next([]),
+        lambda: iter(5),
+        lambda: zip(1),
+        lambda: abs("a"),
+        lambda: chr(-1),
+        lambda: ord("ab"),
+        lambda: getattr(1),
+        lambda: dict(1),
+        lambda: set(1),
+        lambda: reversed(5),
+    ):
         try:
             f()
             said.append("no error")

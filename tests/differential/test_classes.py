@@ -340,7 +340,17 @@ def reflected_priority(x):
 @case(lambda: (t(3),))
 def unsupported_operand_caught(x):
     said = []
-    for f in (lambda: Number(1) * 3, lambda: Base() + 1, lambda: Base() < Base(), lambda: -Base(), lambda: Base()[0], lambda: len(Base()), lambda: iter(Base()), lambda: Base()(), lambda: 1 in Base()):
+    for f in (
+        lambda: Number(1) * 3,
+        lambda: Base() + 1,
+        lambda: Base() < Base(),
+        lambda: -Base(),
+        lambda: Base()[0],
+        lambda: len(Base()),
+        lambda: iter(Base()),
+        lambda: Base()(),
+        lambda: 1 in Base(),
+    ):
         try:
             f()
         except TypeError as error:

@@ -398,7 +398,22 @@ def set_methods(x, s):
     u.discard(9)
     u.remove(1)
     u.update([5, 6])
-    return x * len(u), u, u | s, u & s, u - s, u ^ s, s <= u, {1, 2} == s, 2 in s, frozenset([1, 2]), set("ab"), u.isdisjoint({77}), s.issubset([1, 2, 3]), s.union([8])
+    return (
+        x * len(u),
+        u,
+        u | s,
+        u & s,
+        u - s,
+        u ^ s,
+        s <= u,
+        {1, 2} == s,
+        2 in s,
+        frozenset([1, 2]),
+        set("ab"),
+        u.isdisjoint({77}),
+        s.issubset([1, 2, 3]),
+        s.union([8]),
+    )
 
 
 @case(lambda: (t(3), {1, 2}))

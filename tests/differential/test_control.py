@@ -402,7 +402,17 @@ def exception_reraised_and_chained(x):
 @case(lambda: (t(3),))
 def exception_from_builtins_caught(x):
     out = []
-    for f in (lambda: int("z"), lambda: 1 / 0, lambda: "a" + 1, lambda: [1][3], lambda: {}.x, lambda: None + 1, lambda: undefined_name, lambda: len(3), lambda: int(None)):
+    for f in (
+        lambda: int("z"),
+        lambda: 1 / 0,
+        lambda: "a" + 1,
+        lambda: [1][3],
+        lambda: {}.x,
+        lambda: None + 1,
+        lambda: undefined_name,
+        lambda: len(3),
+        lambda: int(None),
+    ):
         try:
             f()
         except Exception as error:
@@ -574,6 +584,7 @@ def import_inside(x):
     import math
     import os.path as p
     from math import floor
+
     from torch.nn import functional as F
 
     return F.relu(x) * math.pi + floor(2.5), p.basename("/a/b")

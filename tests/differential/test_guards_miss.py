@@ -140,7 +140,11 @@ def tensor_metadata():
     def put(v):
         return lambda: state.update(x=v)
 
-    return Setup(lambda x: (x * 2, x.shape, x.dtype), lambda: (state["x"],), changes=[put(t(4)), put(t(3, dtype=torch.float64)), put(t(3, 1)), put(t(3, grad=True))])
+    return Setup(
+        lambda x: (x * 2, x.shape, x.dtype),
+        lambda: (state["x"],),
+        changes=[put(t(4)), put(t(3, dtype=torch.float64)), put(t(3, 1)), put(t(3, grad=True))],
+    )
 
 
 @scenario(after_change=(None,))
@@ -587,7 +591,12 @@ def keyword_names():
 
 @scenario(after_change=(1,))
 def default_dtype_changed():
-    return Setup(lambda x: torch.ones(2), lambda: (t(3),), changes=[lambda: torch.set_default_dtype(torch.float64)], cleanup=lambda: torch.set_default_dtype(torch.float32))
+    return Setup(
+        lambda x: torch.ones(2),
+        lambda: (t(3),),
+        changes=[lambda: torch.set_default_dtype(torch.float64)],
+        cleanup=lambda: torch.set_default_dtype(torch.float32),
+    )
 
 
 @scenario(after_change=(1,))

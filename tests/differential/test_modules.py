@@ -15,7 +15,11 @@ def seeded(make):
 
 
 def state(m):
-    return lambda: {**{k: v for k, v in m.state_dict().items()}, "grads": [p.grad for p in m.parameters()], "training": [c.training for c in m.modules()]}
+    return lambda: {
+        **{k: v for k, v in m.state_dict().items()},
+        "grads": [p.grad for p in m.parameters()],
+        "training": [c.training for c in m.modules()],
+    }
 
 
 def module(make, *shape, **kw):
@@ -217,7 +221,11 @@ def output_kept_on_self():
             return x + 1
 
     m = Keeping()
-    return Setup(lambda x: m(x), lambda: (t(3),), watch=lambda: m.last, )
+    return Setup(
+        lambda x: m(x),
+        lambda: (t(3),),
+        watch=lambda: m.last,
+    )
 
 
 @scenario()
@@ -235,7 +243,9 @@ def forward_hooks():
 def hook_added_and_removed_later():
     m = seeded(lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
     box = []
-    return Setup(m, lambda: (t(2, 4),), changes=[lambda: box.append(m[0].register_forward_hook(lambda mod, args, out: out * 2)), lambda: box[0].remove()])
+    return Setup(
+        m, lambda: (t(2, 4),), changes=[lambda: box.append(m[0].register_forward_hook(lambda mod, args, out: out * 2)), lambda: box[0].remove()]
+    )
 
 
 @scenario(after_change=(1,))

@@ -61,7 +61,23 @@ def inplace_through_view(x):
 
 @case(lambda: (t(3, 4),))
 def views(x):
-    return x.view(4, 3), x.reshape(-1), x.t(), x.T, x.transpose(0, 1), x.permute(1, 0), x.unsqueeze(0), x[None], x.squeeze(), x.expand(2, 3, 4), x.flatten(), x.narrow(0, 1, 2), x.select(1, 0), x.unfold(0, 2, 1), x.mT
+    return (
+        x.view(4, 3),
+        x.reshape(-1),
+        x.t(),
+        x.T,
+        x.transpose(0, 1),
+        x.permute(1, 0),
+        x.unsqueeze(0),
+        x[None],
+        x.squeeze(),
+        x.expand(2, 3, 4),
+        x.flatten(),
+        x.narrow(0, 1, 2),
+        x.select(1, 0),
+        x.unfold(0, 2, 1),
+        x.mT,
+    )
 
 
 @case(lambda: (t(3, 4),))
@@ -83,7 +99,21 @@ def chunks_and_splits(x):
 
 @case(lambda: (t(4, 5, 6),))
 def indexing_basic(x):
-    return x[0], x[-1], x[1:3], x[::2], x[..., 0], x[:, None], x[0, 1, 2], x[:, 1:4:2, -1], x[(0, 1)], x[1, ...], x[None, ..., None], x[True], x[slice(1, 2)]
+    return (
+        x[0],
+        x[-1],
+        x[1:3],
+        x[::2],
+        x[..., 0],
+        x[:, None],
+        x[0, 1, 2],
+        x[:, 1:4:2, -1],
+        x[(0, 1)],
+        x[1, ...],
+        x[None, ..., None],
+        x[True],
+        x[slice(1, 2)],
+    )
 
 
 @case(lambda: (t(4, 5), torch.tensor([0, 2]), torch.tensor([[0], [1]])))
@@ -152,22 +182,70 @@ def attention(q, k, v):
 
 @case(lambda: (t(2, 3, 4), t(2, 4, 5, seed=1)))
 def einsum(a, b):
-    return torch.einsum("bij,bjk->bik", a, b), torch.einsum("bij->bji", a), torch.einsum("bij,bij->", a, a), a @ b, torch.bmm(a, b), torch.matmul(a, b)
+    return (
+        torch.einsum("bij,bjk->bik", a, b),
+        torch.einsum("bij->bji", a),
+        torch.einsum("bij,bij->", a, a),
+        a @ b,
+        torch.bmm(a, b),
+        torch.matmul(a, b),
+    )
 
 
 @case(lambda: (t(3, 4),))
 def reductions(x):
-    return x.sum(), x.sum(0), x.mean(dim=1, keepdim=True), x.max(), x.max(1), x.min(dim=0), x.argmax(), x.argmin(1), x.std(), x.var(0), x.prod(), x.norm(), x.all(), x.any(0), x.cumsum(0), x.logsumexp(1), x.topk(2), x.sort(), x.median(), x.amax(1), x.count_nonzero()
+    return (
+        x.sum(),
+        x.sum(0),
+        x.mean(dim=1, keepdim=True),
+        x.max(),
+        x.max(1),
+        x.min(dim=0),
+        x.argmax(),
+        x.argmin(1),
+        x.std(),
+        x.var(0),
+        x.prod(),
+        x.norm(),
+        x.all(),
+        x.any(0),
+        x.cumsum(0),
+        x.logsumexp(1),
+        x.topk(2),
+        x.sort(),
+        x.median(),
+        x.amax(1),
+        x.count_nonzero(),
+    )
 
 
 @case(lambda: (t(3, 4), t(3, 4, seed=1)))
 def joining(x, y):
-    return torch.cat([x, y]), torch.cat((x, y), dim=1), torch.stack([x, y, x]), torch.hstack([x, y]), torch.vstack([x, y]), torch.concat([x, y], -1), torch.where(x > y, x, y), torch.where(x > 0.5, 1.0, x), torch.outer(x[0], y[0])
+    return (
+        torch.cat([x, y]),
+        torch.cat((x, y), dim=1),
+        torch.stack([x, y, x]),
+        torch.hstack([x, y]),
+        torch.vstack([x, y]),
+        torch.concat([x, y], -1),
+        torch.where(x > y, x, y),
+        torch.where(x > 0.5, 1.0, x),
+        torch.outer(x[0], y[0]),
+    )
 
 
 @case(lambda: (t(3, 4), t(3, 4, seed=1) > 0.5))
 def masking(x, m):
-    return x.masked_fill(m, 0.0), x.masked_fill(~m, float("-inf")), torch.where(m, x, -x), x * m, x.clamp(0.2, 0.8), x.clamp_(min=0.3), torch.triu(x, 1), x.masked_fill_(m, 9)
+    return (
+        x.masked_fill(m, 0.0),
+        x.masked_fill(~m, float("-inf")),
+        torch.where(m, x, -x),
+        x * m,
+        x.clamp(0.2, 0.8),
+        x.clamp_(min=0.3),
+        torch.triu(x, 1),
+        x.masked_fill_(m, 9),
+    )
 
 
 @case(lambda: (t(3, 4), torch.tensor([[0, 1], [1, 2], [3, 0]])))
@@ -179,7 +257,21 @@ def gather_scatter(x, i):
 
 @case(lambda: (t(2, 3),))
 def dtype_conversions(x):
-    return x.double(), x.half(), x.int(), x.to(torch.float64), x.to("cpu"), x.to(x), x.type_as(x.double()), x.float(), x.bool(), x.bfloat16().float(), x.to(dtype=torch.int64, device="cpu"), x.long(), x.type(torch.float64)
+    return (
+        x.double(),
+        x.half(),
+        x.int(),
+        x.to(torch.float64),
+        x.to("cpu"),
+        x.to(x),
+        x.type_as(x.double()),
+        x.float(),
+        x.bool(),
+        x.bfloat16().float(),
+        x.to(dtype=torch.int64, device="cpu"),
+        x.long(),
+        x.type(torch.float64),
+    )
 
 
 @case(lambda: (t(2, 3),))
@@ -199,7 +291,16 @@ def queries(x):
 @case(lambda: (t(2, 3),))
 def shape_arithmetic(x):
     b, n = x.shape
-    return x.view(b * n), x.reshape(b, -1, 1), torch.zeros(b + 1, n // 2), x.expand(4, -1, -1), x.repeat(2, 1), x[: n - 2], math.prod(x.shape), x.new_ones(x.size(0), 1)
+    return (
+        x.view(b * n),
+        x.reshape(b, -1, 1),
+        torch.zeros(b + 1, n // 2),
+        x.expand(4, -1, -1),
+        x.repeat(2, 1),
+        x[: n - 2],
+        math.prod(x.shape),
+        x.new_ones(x.size(0), 1),
+    )
 
 
 @case(lambda: (t(2, 3, grad=True),))
@@ -309,7 +410,17 @@ def called_under_autocast():
 
 @case(lambda: (t(4),))
 def random_ops(x):
-    return torch.rand(3), torch.randn(2, 2), torch.rand_like(x), torch.randint(0, 10, (4,)), torch.randperm(5), torch.bernoulli(x.clamp(0, 1)), F.dropout(x), torch.empty(3).uniform_(), torch.normal(0.0, 1.0, (2,))
+    return (
+        torch.rand(3),
+        torch.randn(2, 2),
+        torch.rand_like(x),
+        torch.randint(0, 10, (4,)),
+        torch.randperm(5),
+        torch.bernoulli(x.clamp(0, 1)),
+        F.dropout(x),
+        torch.empty(3).uniform_(),
+        torch.normal(0.0, 1.0, (2,)),
+    )
 
 
 @case(lambda: (t(4),))
@@ -328,6 +439,14 @@ def python_random(x):
 @case(lambda: (t(4),))
 def rng_state_after_dropout(x):
     return F.dropout(x, 0.3), torch.nn.Dropout(0.5)(x)
+
+
+@case(lambda: (t(4),), skip="DataDependentBranch")
+def random_branch(x):
+    y = F.dropout(x, 0.5)
+    if torch.rand([]) < 0.5:
+        return y
+    return y + torch.rand(4)
 
 
 @case(lambda: (t(3), t(3, seed=1)))
@@ -417,7 +536,15 @@ def same_argument_twice():
 
 @case(lambda: (t(3, dtype=torch.float64), 2, 3.5, True))
 def scalar_promotion(x, i, f, b):
-    return x * i, x + f, x * b, x.to(torch.int32) * f, x.to(torch.int32) + i, torch.add(x, i, alpha=f), x.float() * torch.tensor(2.0, dtype=torch.float64)
+    return (
+        x * i,
+        x + f,
+        x * b,
+        x.to(torch.int32) * f,
+        x.to(torch.int32) + i,
+        torch.add(x, i, alpha=f),
+        x.float() * torch.tensor(2.0, dtype=torch.float64),
+    )
 
 
 @case(lambda: (t(3),), skip="ScalarRead")
@@ -483,7 +610,18 @@ def default_dtype(x):
 
 @case(lambda: (t(2, 3),))
 def numpy_free_methods(x):
-    return x.apply_ is not None, x.tile(2), x.roll(1), x.flip(0), x.rot90(), x.movedim(0, 1), x.diff(), x.swapaxes(0, 1), x.ravel(), x.unflatten(1, (3, 1))
+    return (
+        x.apply_ is not None,
+        x.tile(2),
+        x.roll(1),
+        x.flip(0),
+        x.rot90(),
+        x.movedim(0, 1),
+        x.diff(),
+        x.swapaxes(0, 1),
+        x.ravel(),
+        x.unflatten(1, (3, 1)),
+    )
 
 
 test_tensor_programs = cases.as_test(__name__)

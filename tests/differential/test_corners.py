@@ -1,0 +1,944 @@
+"""Corners: identity across calls, cycles, emission limits, odd classes, binding errors, state left behind."""
+
+import contextlib
+import enum
+import gc
+
+import numpy as np
+import torch
+from differ import Cases, Setup, t
+from torch import nn
+
+cases = Cases()
+case, scenario = cases.case, cases.scenario
+
+
+class Node:
+    def __init__(self, name):
+        self.name = name
+        self.links = []
+
+
+class StrKind(str, enum.Enum):
+    A = "a"
+    B = "b"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Perm(enum.Flag):
+    R = 1
+    W = 2
+
+
+class MyInt(int):
+    pass
+
+
+class MyStr(str):
+    def shout(self):
+        return self.upper() + "!"
+
+
+def across_calls(make):
+    """What the calls give must be fresh objects: compares the identity of the results of three calls."""
+    kept = []
+
+    def watch():
+        return [a is b for a in kept for b in kept]
+
+    def run(result):
+        kept.append(result[1])
+
+    return Setup(make, lambda: (t(3),), watch=watch, after=run)
+
+
+@scenario()
+def fresh_list_each_call():
+    return across_calls(lambda x: (x + 1, []))
+
+
+@scenario()
+def fresh_exception_each_call():
+    return across_calls(lambda x: (x + 1, ValueError("a", 1)))
+
+
+@scenario()
+def fresh_object_each_call():
+    return across_calls(lambda x: (x + 1, object()))
+
+
+@scenario()
+def fresh_split_each_call():
+    return across_calls(lambda x: (x + 1, b"a b".split()))
+
+
+@scenario(skip="UnsupportedCall")
+def fresh_translation_table_each_call():
+    return across_calls(lambda x: (x + 1, str.maketrans("a", "b")))
+
+
+@scenario()
+def fresh_function_each_call():
+    return across_calls(lambda x: (x + 1, lambda: 3))
+
+
+@scenario()
+def fresh_default_list_of_function():
+    return across_calls(lambda x: (x + 1, (lambda a=[]: a)()))
+
+
+@scenario()
+def fresh_iterator_each_call():
+    return across_calls(lambda x: (x + 1, iter("ab")))
+
+
+@case(lambda: (t(3),))
+def method_result_is_mutable(x):
+    parts = b"a b".split()
+    parts.append(1)
+    return x + 1, parts
+
+
+@case(lambda: (t(3), Node("in")))
+def object_cycles(x, node):
+    a, b = Node("a"), Node("b")
+    a.links.append(b)
+    b.links.append(a)
+    a.x = x + 1
+    node.links.append(a)
+    a.owner = node
+    return a
+
+
+@case(lambda: (t(3), [1], {"k": 1}))
+def containers_hold_each_other(x, items, d):
+    items.append(d)
+    d["items"] = items
+    d["self"] = d
+    new = [items, d, x * 2]
+    items.append(new)
+    return new
+
+
+@case(lambda: (t(3), [1, 2], [3]))
+def contents_swapped(x, a, b):
+    a[:], b[:] = b[:], a[:]
+    return x + len(a)
+
+
+@case(lambda: (t(3), {"a": [1]}))
+def replaced_value_is_still_there(x, d):
+    old = d["a"]
+    d["a"] = [x]
+    old.append(5)
+    return old, x + 1
+
+
+@case(lambda: (t(3), [[1], [2], [3]]))
+def items_moved_around(x, items):
+    items[0], items[2] = items[2], items[0]
+    items[0].append("was last")
+    first = items.pop(0)
+    items.append(first)
+    return x + 1
+
+
+@case(lambda: (t(3), {"a": 1, "b": 2, "c": 3}))
+def dict_churn(x, d):
+    for k in list(d):
+        v = d.pop(k)
+        d[k.upper()] = v
+    d["A"], d["a"] = 9, d.pop("A")
+    del d["B"]
+    d["B"] = 1
+    del d["B"]
+    return x + 1, list(d.items())
+
+
+@case(lambda: (t(3), {"a": 1, "b": 2}))
+def dict_deleted_set_deleted(x, d):
+    del d["a"]
+    d["a"] = 3
+    del d["a"]
+    return x + 1, "a" in d, len(d), d.get("a")
+
+
+@case(lambda: (t(3), {"a": 1, "b": 2}))
+def dict_deleted_then_read_whole(x, d):
+    del d["a"]
+    return x + 1, dict(d), len(d)
+
+
+@case(lambda: (t(3), Node("n")))
+def attribute_deleted_and_order_kept(x, n):
+    del n.name
+    n.name = "again"
+    n.other = x * 2
+    return list(n.__dict__)
+
+
+@case(lambda: (t(3),))
+def equal_constants_of_other_types(x):
+    return (
+        x + 1,
+        1,
+        True,
+        1.0,
+        0.0,
+        -0.0,
+        (1,),
+        (True,),
+        (1.0,),
+        (0.0, -0.0),
+        "a",
+        b"a",
+        1 + 0j,
+        frozenset([1]),
+        frozenset([True]),
+        [0.0, -0.0, 0, False],
+    )
+
+
+@case(lambda: (t(3), 0.0, -0.0))
+def zero_arguments(x, a, b):
+    return x + 1, a, b, -a, [a, b, 0.0, -0.0]
+
+
+@case(lambda: (t(3),))
+def many_outputs(x):
+    return [x + i for i in range(300)], {f"k{i}": i for i in range(300)}
+
+
+@case(lambda: (t(3),))
+def deep_nesting(x):
+    out = x + 1
+    for i in range(60):
+        out = [out, (i,)] if i % 2 else {"k": out}
+    return out
+
+
+@case(lambda: (t(3), list(range(600))))
+def long_list_changed(x, items):
+    items.reverse()
+    items.append(x + 1)
+    return len(items)
+
+
+@case(lambda: (t(3),))
+def unicode_names(ñ):
+    größe = ñ + 1
+    return {"schlüssel": größe, "日本": "語"}
+
+
+@case(lambda: ())
+def missing_argument(x):
+    return x + 1
+
+
+@case(lambda: (t(3), 1, 2))
+def too_many(x, n):
+    return x + n
+
+
+@case(lambda: ((t(3),), {"q": 1}))
+def unknown_keyword(x):
+    return x + 1
+
+
+@case(lambda: ((t(3),), {"x": 1}))
+def argument_twice(x):
+    return x + 1
+
+
+@case(lambda: ((t(3),), {"a": 1}))
+def positional_only_by_keyword(x, a, /):
+    return x + a
+
+
+for _case in cases.cases[-5:]:
+    _case.graphs, _case.captures = 0, (0, 0)
+
+
+@case(lambda: (t(3), StrKind.A))
+def string_enum(x, k):
+    return (
+        x + 1,
+        k == "a",
+        k == StrKind.A,
+        k in ("a", "c"),
+        {"a": 1}.get(k),
+        f"{k.value}",
+        k.upper(),
+        isinstance(k, str),
+        k is StrKind.A,
+        StrKind("b"),
+        k.value + "z",
+        k != "b",
+    )
+
+
+@case(lambda: (t(3), Level.LOW))
+def int_enum(x, k):
+    return x * k.value, k < Level.HIGH, k == 1, Level(2).name, int(k), k is Level.LOW
+
+
+@case(lambda: (t(3), Level.LOW))
+def int_enum_arithmetic(x, k):
+    return k + 1, x + 1, [10, 20, 30][k]
+
+
+@case(lambda: (t(3), Perm.R | Perm.W))
+def flag_enum(x, p):
+    return x + 1, bool(p & Perm.R), p == Perm.R
+
+
+@scenario()
+def int_subclass():
+    return Setup(lambda x, n: (x * n, n + 1, type(n).__name__), lambda: (t(3), MyInt(4)))
+
+
+@scenario()
+def str_subclass():
+    return Setup(lambda x, s: (x + 1, s.shout(), s + "b", s == "hey", len(s)), lambda: (t(3), MyStr("hey")))
+
+
+@scenario()
+def numpy_scalar_argument():
+    return Setup(lambda x, n: x * n, lambda: (t(3), np.float32(2.5)))
+
+
+@scenario()
+def numpy_array_argument():
+    return Setup(lambda x, a: (x + 1, a), lambda: (t(3), np.arange(3)), watch=lambda: None)
+
+
+@scenario()
+def numpy_computed():
+    return Setup(lambda x, a: x * float(a.sum()), lambda: (t(3), np.arange(3)))
+
+
+for _name in ("int_subclass", "str_subclass", "numpy_scalar_argument", "numpy_computed"):
+    next(c for c in cases.cases if c.name == _name).skip = "*"
+
+
+@scenario(skip="*")
+def finalizer_runs():
+    log = []
+
+    class Loud:
+        def __del__(self):
+            log.append("deleted")
+
+    def f(x):
+        loud = Loud()
+        del loud
+        log.append("after")
+        return x + 1
+
+    return Setup(f, lambda: (t(3),), watch=lambda: [gc.collect(), list(log)][1])
+
+
+@scenario(skip="UncaughtException")
+def grad_mode_after_uncaught():
+    def f(x):
+        with torch.no_grad():
+            y = x * 2
+            raise ValueError(y.requires_grad)
+
+    return Setup(f, lambda: (t(3, grad=True),))
+
+
+@scenario(skip="UncaughtException")
+def grad_mode_left_off_by_raise():
+    def f(x):
+        torch.set_grad_enabled(False)
+        raise ValueError("left off")
+
+    return Setup(f, lambda: [torch.set_grad_enabled(True), (t(3, grad=True),)][1])
+
+
+@scenario(skip="UncaughtException")
+def effects_before_uncaught():
+    log = []
+
+    def f(x, n):
+        log.append("start")
+        n.name = "changed"
+        n.links.append(x * 2)
+        x.add_(1)
+        raise KeyError("after effects")
+
+    return Setup(f, lambda: (t(3), Node("n")), watch=lambda: log)
+
+
+@case(lambda: (t(3, grad=True),), skip="UnsupportedMutation")
+def view_write_makes_base_require_grad(p):
+    z = torch.zeros(3)
+    v = z[0:2]
+    before = z.requires_grad
+    v.add_(p[:2])
+    return z, v, before, z.requires_grad, v.requires_grad, (z * 2).requires_grad, z.is_leaf
+
+
+@case(lambda: (t(3, grad=True),), skip="UnsupportedMutation")
+def base_write_makes_view_require_grad(p):
+    z = torch.zeros(3)
+    v = z[0:2]
+    z.mul_(p)
+    return z, v, v.requires_grad, (v * 2).requires_grad, v.is_leaf
+
+
+@case(lambda: (t(3, grad=True),))
+def inplace_makes_require_grad(p):
+    z = torch.zeros(3)
+    z += p
+    w = torch.ones(3)
+    w[1:] = p[:2]
+    return z, z.requires_grad, w, w.requires_grad, w.is_leaf
+
+
+@case(lambda: (t(3), t(3, seed=1)))
+def inplace_changes_shape(x, y):
+    x.unsqueeze_(0)
+    y.resize_(1)
+    return x.shape, x + 1, y.shape
+
+
+@scenario(skip="UncaughtException")
+def inplace_on_leaf_that_requires_grad():
+    return Setup(lambda x: x.add_(1), lambda: (t(3, grad=True),))
+
+
+@scenario()
+def grad_read_and_cleared():
+    p = nn.Parameter(t(3))
+
+    def f(x):
+        had = p.grad is None
+        return (x * p).sum(), had
+
+    return Setup(f, lambda: (t(3),), watch=lambda: p.grad, after=lambda out: out[0].backward())
+
+
+next(c for c in cases.cases if c.name == "grad_read_and_cleared").captures = (1, 1)
+
+
+@case(lambda: (t(3),))
+def contextmanager_swallows(x):
+    log = []
+
+    @contextlib.contextmanager
+    def quiet():
+        try:
+            yield 1
+        except ValueError as error:
+            log.append(str(error))
+        finally:
+            log.append("out")
+
+    with quiet():
+        raise ValueError("inside")
+    return x + 1, log
+
+
+@case(lambda: (t(3),))
+def contextmanager_passes_on(x):
+    log = []
+
+    @contextlib.contextmanager
+    def noting():
+        try:
+            yield
+        except KeyError:
+            log.append("seen")
+            raise
+
+    try:
+        with noting():
+            {}["k"]
+    except KeyError as error:
+        log.append(error.args)
+    return x + 1, log
+
+
+@case(lambda: (t(3),))
+def contextmanager_as_decorator(x):
+    log = []
+
+    @contextlib.contextmanager
+    def noting():
+        log.append("in")
+        yield
+        log.append("out")
+
+    @noting()
+    def g(y):
+        return y * 2
+
+    return g(x), g(x), log
+
+
+@case(lambda: (t(3),))
+def exit_sees_traceback(x):
+    seen = []
+
+    class M:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, value, tb):
+            seen.append((kind is None, value is None, tb is None))
+            return True
+
+    with M():
+        raise ValueError
+    return x + 1, seen
+
+
+next(c for c in cases.cases if c.name == "exit_sees_traceback").skip = "*"
+
+
+class TracebackManager:
+    def __init__(self):
+        self.seen = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, tb):
+        self.seen.append((kind is None, value is None, tb is None))
+        return True
+
+
+@case(lambda: (t(3),))
+def exit_gets_a_traceback(x):
+    m = TracebackManager()
+    with m:
+        raise ValueError
+    with m:
+        pass
+    return x + 1, m.seen
+
+
+@case(lambda: (t(3),), skip="UnsupportedAttribute")
+def exception_has_a_traceback(x):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return x + 1, error.__traceback__ is None
+
+
+@case(lambda: (t(3),))
+def nested_finally_order(x):
+    log = []
+
+    def g():
+        try:
+            try:
+                log.append(1)
+                return "value"
+            finally:
+                log.append(2)
+        finally:
+            log.append(3)
+
+    def h():
+        for i in range(3):
+            try:
+                if i == 1:
+                    break
+            finally:
+                log.append(("loop", i))
+        return "end"
+
+    return g(), h(), log, x + 1
+
+
+@case(lambda: (t(3),))
+def exception_in_finally_replaces(x):
+    try:
+        try:
+            raise KeyError("first")
+        finally:
+            raise ValueError("second")
+    except ValueError as error:
+        return x + 1, error.args, type(error.__context__).__name__
+
+
+@case(lambda: (t(3),))
+def suppressed_context(x):
+    try:
+        try:
+            raise KeyError("a")
+        except KeyError:
+            raise ValueError("b") from None
+    except ValueError as error:
+        return x + 1, error.__cause__, error.__suppress_context__
+
+
+@case(lambda: (t(3),))
+def exception_notes_and_attributes(x):
+    try:
+        error = ValueError("a")
+        error.code = 5
+        raise error
+    except ValueError as e:
+        return x + 1, e.code, e is error
+
+
+@case(lambda: (t(3),))
+def property_raising_attribute_error(x):
+    p = Tricky()
+    said = hasattr(p, "bad"), getattr(p, "bad", 5)
+    try:
+        p.bad
+    except AttributeError as error:
+        return x + 1, said, str(error)
+
+
+class Tricky:
+    @property
+    def bad(self):
+        raise AttributeError("from the property")
+
+
+class TrickyWithGetattr(Tricky):
+    def __getattr__(self, name):
+        return "fallback " + name
+
+
+@case(lambda: (t(3),))
+def property_error_falls_back_to_getattr(x):
+    return x + 1, TrickyWithGetattr().bad
+
+
+@case(lambda: (t(3),))
+def getattribute_raises_then_getattr(x):
+    class_ = Raising
+    r = class_()
+    return x + 1, r.anything
+
+
+class Raising:
+    def __getattribute__(self, name):
+        raise AttributeError(name)
+
+    def __getattr__(self, name):
+        return "got " + name
+
+
+class Deletable:
+    def __init__(self):
+        self._v = 1
+
+    @property
+    def v(self):
+        return self._v
+
+    @v.deleter
+    def v(self):
+        self._v = None
+
+
+@case(lambda: (t(3), Deletable()))
+def property_deleter(x, d):
+    del d.v
+    try:
+        d.v = 3
+    except AttributeError as error:
+        return x + 1, d.v, str(error)
+
+
+class Private:
+    def __init__(self):
+        self.__hidden = 3
+
+    def get(self):
+        return self.__hidden
+
+
+@case(lambda: (t(3), Private()))
+def name_mangling(x, p):
+    return x * p.get(), p._Private__hidden, hasattr(p, "__hidden")
+
+
+class Generic:
+    def __class_getitem__(cls, item):
+        return (cls.__name__, item)
+
+
+@case(lambda: (t(3),))
+def class_getitem(x):
+    return x + 1, Generic[3], list[int] == list[int]
+
+
+class Length:
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+
+@case(lambda: (t(3),))
+def bad_len_results(x):
+    said = []
+    for n in (-1, 2.5, "a"):
+        try:
+            len(Length(n))
+        except Exception as error:
+            said.append((type(error).__name__, str(error)))
+    try:
+        bool(BadBool())
+    except TypeError as error:
+        said.append(str(error))
+    return x + 1, said, bool(Length(0)), bool(Length(2))
+
+
+class BadBool:
+    def __bool__(self):
+        return 3
+
+
+class BadIter:
+    def __iter__(self):
+        return 5
+
+
+@case(lambda: (t(3),))
+def bad_iterators(x):
+    said = []
+    for f in (lambda: list(BadIter()), lambda: iter(BadIter()), lambda: [*BadIter()]):
+        try:
+            f()
+        except TypeError as error:
+            said.append(str(error))
+    return x + 1, said
+
+
+class InitReturns:
+    def __init__(self):
+        return 5
+
+
+@case(lambda: (t(3),))
+def init_returning_a_value(x):
+    try:
+        InitReturns()
+    except TypeError as error:
+        return x + 1, str(error)
+
+
+@case(lambda: (t(3),))
+def object_takes_no_arguments(x):
+    said = []
+    for f in (lambda: Empty(1), lambda: Empty(a=1), lambda: object(1)):
+        try:
+            f()
+        except TypeError as error:
+            said.append(str(error))
+    return x + 1, said
+
+
+class Empty:
+    pass
+
+
+@case(lambda: (t(3),))
+def eq_without_hash(x):
+    said = []
+    try:
+        {OnlyEq(1): 2}
+    except TypeError as error:
+        said.append(str(error))
+    return (
+        x + 1,
+        said,
+        OnlyEq(1) == OnlyEq(1),
+        OnlyEq(1) != OnlyEq(2),
+        OnlyEq(1) in [OnlyEq(1)],
+        [OnlyEq(1)].index(OnlyEq(1)),
+        [OnlyEq(1)] == [OnlyEq(1)],
+    )
+
+
+class OnlyEq:
+    def __init__(self, v):
+        self.v = v
+
+    def __eq__(self, other):
+        return self.v == other.v
+
+
+@case(lambda: (t(3),))
+def nan_in_containers(x):
+    nan = float("nan")
+    return x + 1, nan in [nan], [nan] == [nan], nan == nan, [nan].index(nan), (nan,) == (nan,), {nan: 1}.get(nan)
+
+
+@case(lambda: (t(3), float("nan")))
+def nan_argument_in_containers(x, nan):
+    return x + 1, nan in [nan], [nan] == [nan], (nan,) == (nan,), nan != nan
+
+
+@case(lambda: (t(3), (1, 2)))
+def identity_of_tuples(x, p):
+    q = p
+    return x + 1, q is p, p[:] is p, tuple(p) is p, (p + ()) == p
+
+
+@case(lambda: (t(3), [1]))
+def identity_of_lists(x, a):
+    b = a
+    b += [2]
+    c = a
+    c = c + [3]
+    return a is b, c is a, a, c, x + 1
+
+
+@case(lambda: (t(3), frozenset([1])))
+def augmented_frozenset(x, s):
+    before = s
+    s |= {2}
+    u = w = {1}
+    u |= {5}
+    return x + 1, before, s, u is w, w
+
+
+@case(lambda: (t(3), "ab"))
+def augmented_immutables(x, s):
+    a = s
+    s += "c"
+    p = q = (1,)
+    p += (2,)
+    return x + 1, a, s, p, q
+
+
+@case(lambda: (t(3), {"a": 1}))
+def dict_or_pairs(x, d):
+    e = d
+    e |= [("b", 2)]
+    return x + 1, d, e is d
+
+
+@case(lambda: (t(3),))
+def class_body_variables(x):
+    return [i * Scope.k for i in range(2)], Scope.items, x + Scope().method()
+
+
+class Scope:
+    k = 3
+    items = [k for _ in range(2)] if False else [3, 3]
+
+    def method(self):
+        return sum(self.k for _ in range(2))
+
+
+@case(lambda: (t(3),))
+def star_args_from_generator(x):
+    def g(*a, **k):
+        return len(a), sorted(k)
+
+    return g(*(i for i in range(3)), *[1], **{"a": 1}, **{"b": 2}), x + 1
+
+
+@case(lambda: (t(3),))
+def bad_star_arguments(x):
+    def g(*a, **k):
+        return a, k
+
+    said = []
+    for f in (lambda: g(*5), lambda: g(**5), lambda: g(**{1: 2})):
+        try:
+            f()
+        except TypeError as error:
+            said.append(str(error).rpartition("() ")[2] or str(error))
+    return x + 1, said
+
+
+@case(lambda: (t(3),))
+def nested_generators_and_closures(x):
+    def outer():
+        total = 0
+
+        def inner(n):
+            nonlocal total
+            for i in range(n):
+                total += i
+                yield total
+
+        yield from inner(3)
+        yield from inner(2)
+
+    return list(outer()), x + 1
+
+
+@case(lambda: (t(3),))
+def generator_return_is_value_of_yield_from(x):
+    def inner():
+        got = yield 1
+        return got
+
+    def outer():
+        value = yield from inner()
+        yield ("value", value)
+
+    g = outer()
+    return next(g), g.send("sent"), x + 1
+
+
+@scenario(captures=(1, 1))
+def module_attribute_moved():
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l = nn.Linear(3, 3)
+            with torch.no_grad():
+                self.l.weight.fill_(0.5), self.l.bias.fill_(0.1)
+            self.cache = {}
+            self.steps = []
+
+        def forward(self, x):
+            y = self.l(x)
+            self.cache["last"] = y
+            self.steps.append(y.shape)
+            return y
+
+    m = M()
+    return Setup(m, lambda: (t(2, 3),), watch=lambda: (m.cache, m.steps))
+
+
+@scenario()
+def buffer_registered_as_none_then_set():
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("b", None)
+
+        def forward(self, x):
+            self.b = x * 2 if self.b is None else self.b + x
+            return x + self.b
+
+    m = M()
+    return Setup(m, lambda: (t(3),), watch=lambda: (dict(m._buffers), list(m.__dict__)))
+
+
+next(c for c in cases.cases if c.name == "buffer_registered_as_none_then_set").captures = (1, 1)
+
+
+@scenario(skip="*")
+def parameter_made_inside():
+    class M(nn.Module):
+        def forward(self, x):
+            self.p = nn.Parameter(x.detach() * 2)
+            return x + self.p
+
+    m = M()
+    return Setup(m, lambda: (t(3),), watch=lambda: (dict(m._parameters), "p" in m.__dict__))
+
+
+test_corners = cases.as_test(__name__)
