@@ -284,40 +284,61 @@ Value* setGradMode(Trace& t, CallArgs& a) {
   return t.none();
 }
 
-// torch.autocast: entered for real while tracing, and as a pair of nodes in the graph, as torch's own front end records it.
-Value* autocastEnter(Trace& t, CallArgs& a) {
+// Context managers of torch that change its state: entered for real while tracing, and a pair of nodes in the graph, as
+// torch's own front end records them.
+struct StateManager {
+  const char* module;
+  const char* enter;
+  const char* exit;
+  std::vector<const char*> fields;  // of the manager object: the arguments of `enter`
+};
+const StateManager kAutocast = {"torch.amp.autocast_mode", "_enter_autocast", "_exit_autocast", {"device", "fast_dtype", "_enabled", "_cache_enabled"}};
+const StateManager kInference = {"torch.autograd.grad_mode", "_enter_inference_mode", "_exit_inference_mode", {"mode"}};
+
+Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
   auto* self = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
-  if (!self) unsupported(BreakReason::UnsupportedCall, "entering autocast");
+  if (!self) unsupported(BreakReason::UnsupportedCall, std::string(kind.enter) + " of an unknown object");
   std::vector<Arg> operands;
-  ObjectRef real = checked(PyTuple_New(4));
-  const char* fields[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
-  for (int i = 0; i < 4; i++) {
-    PyObject* c = t.constant(getAttr(t, self, fields[i]));
-    if (!c) unsupported(BreakReason::UnsupportedCall, "autocast with computed arguments");
+  std::vector<PyObject*> constants;
+  for (const char* field : kind.fields) {
+    PyObject* c = t.constant(getAttr(t, self, field));
+    if (!c) unsupported(BreakReason::UnsupportedCall, std::string(kind.enter) + " with computed arguments");
     Arg arg;
     arg.object = ObjectRef::share(c);
     operands.push_back(std::move(arg));
-    PyTuple_SET_ITEM(real.get(), i, ObjectRef::share(c).release());
+    constants.push_back(c);
   }
-  ObjectRef module = checked(PyImport_ImportModule("torch.amp.autocast_mode"));
-  ObjectRef enter = checked(PyObject_GetAttrString(module.get(), "_enter_autocast"));
-  ObjectRef mode = native(t, PyObject_Call(enter.get(), real.get(), nullptr));
+  ObjectRef module = checked(PyImport_ImportModule(kind.module));
+  ObjectRef enter = checked(PyObject_GetAttrString(module.get(), kind.enter));
+  ObjectRef exit = checked(PyObject_GetAttrString(module.get(), kind.exit));
+  ObjectRef mode = native(t, PyObject_Vectorcall(enter.get(), constants.data(), constants.size(), nullptr));
   Node* node = t.graph.add(NodeOp::CallFunction, std::move(enter), std::move(operands), {});
   node->place = t.place;
-  t.enterState(self, std::move(mode), node);
+  t.enterState(self, std::move(mode), std::move(exit), node);
   return self;
 }
 
-Value* autocastExit(Trace& t, CallArgs& a) {
+Value* exitManager(Trace& t, CallArgs& a, const StateManager& kind) {
   Node* entered = a.args.at(0)->kind == Kind::Instance ? t.leaveState(as<InstanceValue>(a.args[0])) : nullptr;
-  if (!entered) unsupported(BreakReason::UnsupportedCall, "leaving an autocast that was entered outside the function");
-  ObjectRef module = checked(PyImport_ImportModule("torch.amp.autocast_mode"));
+  if (!entered) unsupported(BreakReason::UnsupportedCall, std::string(kind.exit) + " of what was entered outside the function");
+  ObjectRef module = checked(PyImport_ImportModule(kind.module));
   std::vector<Arg> operands(1);
   operands[0].kind = Arg::NodeRef;
   operands[0].node = entered;
-  Node* node = t.graph.add(NodeOp::CallFunction, checked(PyObject_GetAttrString(module.get(), "_exit_autocast")), std::move(operands), {});
+  Node* node = t.graph.add(NodeOp::CallFunction, checked(PyObject_GetAttrString(module.get(), kind.exit)), std::move(operands), {});
   node->place = t.place;
   return t.boolean(false);
+}
+
+Value* autocastEnter(Trace& t, CallArgs& a) { return enterManager(t, a, kAutocast); }
+Value* autocastExit(Trace& t, CallArgs& a) { return exitManager(t, a, kAutocast); }
+Value* inferenceEnter(Trace& t, CallArgs& a) {
+  enterManager(t, a, kInference);
+  return t.none();
+}
+Value* inferenceExit(Trace& t, CallArgs& a) {
+  exitManager(t, a, kInference);
+  return t.none();
 }
 
 Value* hasTorchFunction(Trace& t, CallArgs& a) {
@@ -362,6 +383,8 @@ void addTorchBuiltins(BuiltinTable& table) {
   table.add("torch._C._set_grad_enabled", setGradMode);
   table.add("torch.autocast.__enter__", autocastEnter);
   table.add("torch.autocast.__exit__", autocastExit);
+  table.add("torch.inference_mode.__enter__", inferenceEnter);
+  table.add("torch.inference_mode.__exit__", inferenceExit);
   table.add("torch._C._has_torch_function", hasTorchFunction);
   table.add("torch._C._has_torch_function_unary", hasTorchFunction);
   table.add("torch._C._has_torch_function_variadic", hasTorchFunction);

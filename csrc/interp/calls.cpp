@@ -355,6 +355,12 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   unsupported(BreakReason::UnsupportedCall, "calling " + describe(callable));
 }
 
+// What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.
+Value* originalOfCompiled(Trace& t, InstanceValue* v) {
+  if (!v->real || std::strncmp(v->type->tp_name, "cdynamo._C.Compiled", 19) != 0) return nullptr;
+  return getAttr(t, v, std::strcmp(v->type->tp_name, "cdynamo._C.CompiledModuleCall") == 0 ? "module" : "_torchdynamo_orig_callable");
+}
+
 }  // namespace
 
 Value* call(Trace& t, Value* callable, CallArgs args) {
@@ -367,6 +373,7 @@ Value* call(Trace& t, Value* callable, CallArgs args) {
     }
     case Kind::Real: return callReal(t, callable, std::move(args));
     case Kind::Instance: {
+      if (Value* original = originalOfCompiled(t, as<InstanceValue>(callable))) return call(t, original, std::move(args));
       if (Value* v = callModule(t, as<InstanceValue>(callable), args)) return v;
       Value* method = specialMethod(t, callable, "__call__");
       if (!method) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");

@@ -37,9 +37,9 @@ Trace::Trace(std::vector<std::string> localNames, PyObject* rootGlobals) : sourc
 
 namespace {
 
-void exitAutocast(PyObject* mode) {
-  ObjectRef module = ObjectRef::steal(PyImport_ImportModule("torch.amp.autocast_mode"));
-  ObjectRef done = module ? ObjectRef::steal(PyObject_CallMethod(module.get(), "_exit_autocast", "O", mode)) : nullptr;
+// Best effort: what the traced program entered is left, whatever happens.
+void leave(PyObject* exit, PyObject* mode) {
+  ObjectRef done = ObjectRef::steal(PyObject_CallOneArg(exit, mode));
   if (!done) PyErr_Clear();
 }
 
@@ -47,17 +47,19 @@ void exitAutocast(PyObject* mode) {
 
 Trace::~Trace() {
   while (!entered_.empty()) {
-    exitAutocast(entered_.back().mode.get());
+    leave(entered_.back().exit.get(), entered_.back().mode.get());
     entered_.pop_back();
   }
 }
 
-void Trace::enterState(InstanceValue* manager, ObjectRef mode, Node* node) { entered_.push_back({manager, std::move(mode), node}); }
+void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node) {
+  entered_.push_back({manager, std::move(mode), std::move(exit), node});
+}
 
 Node* Trace::leaveState(InstanceValue* manager) {
   if (entered_.empty() || entered_.back().manager != manager) return nullptr;
   Node* node = entered_.back().node;
-  exitAutocast(entered_.back().mode.get());
+  leave(entered_.back().exit.get(), entered_.back().mode.get());
   entered_.pop_back();
   return node;
 }

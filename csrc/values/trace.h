@@ -136,9 +136,9 @@ class Trace {
   const std::vector<std::unique_ptr<Value>>& arena() const { return arena_; }
   const std::vector<TensorValue*>& inputTensors() const { return inputTensors_; }
 
-  // ---- torch state entered by the traced program (autocast) ----
-  // mode: the real context that was entered now; left again by leaveState, or when the trace ends.
-  void enterState(InstanceValue* manager, ObjectRef mode, Node* node);
+  // ---- torch state entered by the traced program (autocast, inference mode) ----
+  // mode: the real context that was entered now; left again by exit(mode) in leaveState, or when the trace ends.
+  void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node);
   Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
 
   // Where the interpreter is, for nodes and messages.
@@ -171,6 +171,7 @@ class Trace {
   struct EnteredState {
     InstanceValue* manager;
     ObjectRef mode;
+    ObjectRef exit;
     Node* node;
   };
   std::vector<EnteredState> entered_;
