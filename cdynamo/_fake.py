@@ -99,8 +99,10 @@ def _writes(target: Any, kwargs: dict) -> bool:
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     if kwargs.get("inplace") is True or "out" in kwargs:
         return True
-    return (name.endswith("_") and not name.endswith("__")) or name in ("setitem", "__setitem__") or (
-        getattr(target, "__module__", "") == "_operator" and name.startswith("i") and name not in ("invert", "index", "is_", "is_not", "inv")
+    return (
+        (name.endswith("_") and not name.endswith("__"))
+        or name in ("setitem", "__setitem__")
+        or (getattr(target, "__module__", "") == "_operator" and name.startswith("i") and name not in ("invert", "index", "is_", "is_not", "inv"))
     )
 
 

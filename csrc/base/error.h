@@ -33,7 +33,8 @@ inline int checkedStatus(int status) {
 
 }  // namespace cdynamo
 
-#define CD_CHECK(cond, what) \
-  do {                       \
-    if (!(cond)) [[unlikely]] ::cdynamo::engineFail(__FILE__, __LINE__, what); \
+#define CD_CHECK(cond, what)                           \
+  do {                                                 \
+    if (!(cond)) [[unlikely]]                          \
+      ::cdynamo::engineFail(__FILE__, __LINE__, what); \
   } while (0)

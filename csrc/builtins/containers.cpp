@@ -309,12 +309,15 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
       t.complete(other);
       for (size_t i = 0; i < other->entries.size(); i++)
         if (other->entries[i].value) put(other->entries[i].key.value, other->entries[i].value);
-    } else if (Value* keys = isReal(src) || src->kind == Kind::List || src->kind == Kind::Tuple ? nullptr : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
+    } else if (Value* keys = isReal(src) || src->kind == Kind::List || src->kind == Kind::Tuple
+                                 ? nullptr
+                                 : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
       for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
     } else {
       for (Value* pair : itemsOf(t, src)) {
         auto kv = itemsOf(t, pair);
-        if (kv.size() != 2) raise(t, PyExc_ValueError, "dictionary update sequence element #0 has length " + std::to_string(kv.size()) + "; 2 is required");
+        if (kv.size() != 2)
+          raise(t, PyExc_ValueError, "dictionary update sequence element #0 has length " + std::to_string(kv.size()) + "; 2 is required");
         put(kv[0], kv[1]);
       }
     }
@@ -407,7 +410,8 @@ Value* dictCopy(Trace& t, CallArgs& a) {
 Value* dictFromkeys(Trace& t, CallArgs& a) {
   expectArgs(t, a, "fromkeys", 2, 3);
   DictValue* d = t.dict();
-  if (isReal(a.args[0]) && realObject(a.args[0]) != reinterpret_cast<PyObject*>(&PyDict_Type)) unsupported(BreakReason::UnsupportedCall, "fromkeys of a dict subclass");
+  if (isReal(a.args[0]) && realObject(a.args[0]) != reinterpret_cast<PyObject*>(&PyDict_Type))
+    unsupported(BreakReason::UnsupportedCall, "fromkeys of a dict subclass");
   for (Value* k : itemsOf(t, a.args[1])) t.dictSet(d, t.keyOf(k), a.args.size() > 2 ? a.args[2] : t.none());
   return d;
 }
@@ -431,8 +435,10 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
     // To the front: all others go behind it, in their order.
     auto others = d->entries;
     for (const DictEntry& e : others)
-      if (e.value && e.value != v) toEnd(e.key, e.value);
-      else if (e.value && !DictKeyEqual()(e.key, k)) toEnd(e.key, e.value);
+      if (e.value && e.value != v)
+        toEnd(e.key, e.value);
+      else if (e.value && !DictKeyEqual()(e.key, k))
+        toEnd(e.key, e.value);
   }
   return t.none();
 }
@@ -473,7 +479,8 @@ Value* setUpdate(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "update");
   for (size_t i = 1; i < a.args.size(); i++)
     for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(s, t.keyOf(v));
-  if (a.args.size() > 1) t.journal.set(s->replayable, s->replayable && a.args.size() == 2 && (a.args[1]->kind == Kind::List || a.args[1]->kind == Kind::Tuple));
+  if (a.args.size() > 1)
+    t.journal.set(s->replayable, s->replayable && a.args.size() == 2 && (a.args[1]->kind == Kind::List || a.args[1]->kind == Kind::Tuple));
   return t.none();
 }
 Value* setClear(Trace& t, CallArgs& a) {
@@ -577,26 +584,30 @@ void addContainerMethods(BuiltinTable& table) {
     const char* name;
     BuiltinHandler handler;
   };
-  const Row lists[] = {{"append", listAppend}, {"extend", listExtend}, {"insert", listInsert}, {"pop", listPop}, {"remove", listRemove}, {"clear", listClear},
-                       {"reverse", listReverse}, {"sort", listSort}, {"copy", listCopy}, {"index", sequenceIndex}, {"count", sequenceCount}, {"__init__", listInit}};
+  const Row lists[] = {{"append", listAppend}, {"extend", listExtend},   {"insert", listInsert},   {"pop", listPop},
+                       {"remove", listRemove}, {"clear", listClear},     {"reverse", listReverse}, {"sort", listSort},
+                       {"copy", listCopy},     {"index", sequenceIndex}, {"count", sequenceCount}, {"__init__", listInit}};
   for (const Row& r : lists) table.addType(&PyList_Type, r.name, r.handler);
-  const Row deques[] = {{"append", dequeAppend}, {"appendleft", dequeAppendleft}, {"extend", dequeExtend}, {"extendleft", dequeExtendleft}, {"pop", dequePop},
-                        {"popleft", dequePopleft}, {"rotate", dequeRotate}, {"copy", dequeCopy}, {"clear", listClear}, {"remove", listRemove}, {"insert", listInsert},
-                        {"reverse", listReverse}, {"index", sequenceIndex}, {"count", sequenceCount}};
+  const Row deques[] = {{"append", dequeAppend},  {"appendleft", dequeAppendleft}, {"extend", dequeExtend}, {"extendleft", dequeExtendleft},
+                        {"pop", dequePop},        {"popleft", dequePopleft},       {"rotate", dequeRotate}, {"copy", dequeCopy},
+                        {"clear", listClear},     {"remove", listRemove},          {"insert", listInsert},  {"reverse", listReverse},
+                        {"index", sequenceIndex}, {"count", sequenceCount}};
   for (const Row& r : deques) table.addType(dequeType(), r.name, r.handler);
   table.add("collections.deque", makeDeque);
   table.addType(&PyTuple_Type, "index", sequenceIndex);
   table.addType(&PyTuple_Type, "count", sequenceCount);
-  const Row slots[] = {{"__getitem__", slotGetitem}, {"__setitem__", slotSetitem}, {"__delitem__", slotDelitem}, {"__contains__", slotContains},
-                       {"__len__", slotLen}, {"__iter__", slotIter}, {"__eq__", slotCompare<Py_EQ>}, {"__ne__", slotCompare<Py_NE>},
-                       {"__lt__", slotCompare<Py_LT>}, {"__le__", slotCompare<Py_LE>}, {"__gt__", slotCompare<Py_GT>}, {"__ge__", slotCompare<Py_GE>}};
+  const Row slots[] = {{"__getitem__", slotGetitem},   {"__setitem__", slotSetitem},   {"__delitem__", slotDelitem},
+                       {"__contains__", slotContains}, {"__len__", slotLen},           {"__iter__", slotIter},
+                       {"__eq__", slotCompare<Py_EQ>}, {"__ne__", slotCompare<Py_NE>}, {"__lt__", slotCompare<Py_LT>},
+                       {"__le__", slotCompare<Py_LE>}, {"__gt__", slotCompare<Py_GT>}, {"__ge__", slotCompare<Py_GE>}};
   for (PyTypeObject* type : {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PyODict_Type, &PySet_Type, &PyFrozenSet_Type})
     for (const Row& r : slots) {
       ObjectRef name = checked(PyUnicode_InternFromString(r.name));
       if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
     }
-  const Row dicts[] = {{"get", dictGet}, {"keys", dictKeys}, {"values", dictValues}, {"items", dictItems}, {"update", dictUpdate}, {"pop", dictPop},
-                       {"popitem", dictPopitem}, {"setdefault", dictSetdefault}, {"clear", dictClear}, {"copy", dictCopy}, {"fromkeys", dictFromkeys}, {"__init__", dictInit}};
+  const Row dicts[] = {{"get", dictGet},       {"keys", dictKeys}, {"values", dictValues},     {"items", dictItems},
+                       {"update", dictUpdate}, {"pop", dictPop},   {"popitem", dictPopitem},   {"setdefault", dictSetdefault},
+                       {"clear", dictClear},   {"copy", dictCopy}, {"fromkeys", dictFromkeys}, {"__init__", dictInit}};
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type})
     for (const Row& r : dicts) table.addType(type, r.name, r.handler);
   table.addType(&PyODict_Type, "move_to_end", dictMoveToEnd);
@@ -605,15 +616,26 @@ void addContainerMethods(BuiltinTable& table) {
   table.add("collections.OrderedDict", orderedDict);
   table.add("collections.defaultdict", defaultDict);
   table.add("collections.defaultdict.copy", dictCopy);
-  const Row sets[] = {{"add", setAdd}, {"discard", setDiscard}, {"remove", setRemove}, {"pop", setPop}, {"update", setUpdate}, {"clear", setClear}, {"union", setCombine<7>},
-                      {"intersection", setCombine<1>}, {"difference", setCombine<10>}, {"symmetric_difference", setCombine<12>}, {"copy", setCopy},
-                      {"issubset", setRelation<Py_LE>}, {"issuperset", setRelation<Py_GE>}, {"isdisjoint", setRelation<-1>}};
+  const Row sets[] = {{"add", setAdd},
+                      {"discard", setDiscard},
+                      {"remove", setRemove},
+                      {"pop", setPop},
+                      {"update", setUpdate},
+                      {"clear", setClear},
+                      {"union", setCombine<7>},
+                      {"intersection", setCombine<1>},
+                      {"difference", setCombine<10>},
+                      {"symmetric_difference", setCombine<12>},
+                      {"copy", setCopy},
+                      {"issubset", setRelation<Py_LE>},
+                      {"issuperset", setRelation<Py_GE>},
+                      {"isdisjoint", setRelation<-1>}};
   for (PyTypeObject* type : {&PySet_Type, &PyFrozenSet_Type})
     for (const Row& r : sets) {
       ObjectRef name = checked(PyUnicode_InternFromString(r.name));
       if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
     }
-  const Row strs[] = {{"join", strJoin}, {"format", strFormat}, {"startswith", strStartswith}, {"endswith", strEndswith},
+  const Row strs[] = {{"join", strJoin},          {"format", strFormat},       {"startswith", strStartswith},  {"endswith", strEndswith},
                       {"split", strSplitting<0>}, {"rsplit", strSplitting<1>}, {"splitlines", strSplitting<2>}};
   for (const Row& r : strs) table.addType(&PyUnicode_Type, r.name, r.handler);
 }

@@ -129,7 +129,8 @@ Value* builtinDivmod(Trace& t, CallArgs& a) {
     Value* v = method ? call1(t, method, other) : nullptr;
     if (v && !isReal(v, Py_NotImplemented)) return v;
   }
-  raise(t, PyExc_TypeError, std::string("unsupported operand type(s) for divmod(): '") + t.typeOf(a.args[0])->tp_name + "' and '" + t.typeOf(a.args[1])->tp_name + "'");
+  raise(t, PyExc_TypeError,
+        std::string("unsupported operand type(s) for divmod(): '") + t.typeOf(a.args[0])->tp_name + "' and '" + t.typeOf(a.args[1])->tp_name + "'");
 }
 
 Value* builtinPow(Trace& t, CallArgs& a) {
@@ -140,7 +141,8 @@ Value* builtinPow(Trace& t, CallArgs& a) {
 Value* builtinHash(Trace& t, CallArgs& a) {
   expectArgs(t, a, "hash", 1, 1);
   if (a.args[0]->kind == Kind::Instance)
-    if (Value* m = specialMethod(t, a.args[0], "__hash__"); m && m->kind == Kind::BoundMethod && isReal(as<BoundMethodValue>(m)->function) && PyFunction_Check(realObject(as<BoundMethodValue>(m)->function)))
+    if (Value* m = specialMethod(t, a.args[0], "__hash__"); m && m->kind == Kind::BoundMethod && isReal(as<BoundMethodValue>(m)->function) &&
+                                                            PyFunction_Check(realObject(as<BoundMethodValue>(m)->function)))
       return call(t, m, {});
   DictKey k = t.keyOf(a.args[0]);
   if (!k.constant) unsupported(BreakReason::UnsupportedCall, "the hash of " + describe(a.args[0]));
@@ -151,7 +153,8 @@ Value* builtinId(Trace& t, CallArgs& a) {
   expectArgs(t, a, "id", 1, 1);
   Value* v = a.args[0];
   PyObject* object = nullptr;
-  if (isReal(v)) object = t.identity(v);
+  if (isReal(v))
+    object = t.identity(v);
   else if (auto* h = dynamic_cast<HeapValue*>(v); h && h->real && h->source) {
     object = h->real.get();
     t.facts.identityIs(h->source, object);
@@ -170,7 +173,8 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   Value* fallback = a.takeKeyword("default");
   if (key && isReal(key, Py_None)) key = nullptr;
   expectArgs(t, a, name, 1, SIZE_MAX);
-  if (fallback && a.args.size() > 1) raise(t, PyExc_TypeError, std::string("Cannot specify a default for ") + name + "() with multiple positional arguments");
+  if (fallback && a.args.size() > 1)
+    raise(t, PyExc_TypeError, std::string("Cannot specify a default for ") + name + "() with multiple positional arguments");
   std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
   if (items.empty()) {
     if (fallback) return fallback;
@@ -446,8 +450,8 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.locals", builtinLocals);
   table.add("builtins.print", builtinPrint);
   table.add("torch.Size", sizeNew);
-  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo", "torch.iinfo",
-                           "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
+  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
+                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

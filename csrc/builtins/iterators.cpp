@@ -84,8 +84,10 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
       if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, m, {});
     }
   Value* v = a.args[0];
-  bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView || v->kind == Kind::Instance || v->kind == Kind::Tensor;
-  if (!sequence && !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
+  bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView ||
+                  v->kind == Kind::Instance || v->kind == Kind::Tensor;
+  if (!sequence &&
+      !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
   auto* it = iterator(t, IteratorValue::Reversed);
   if (a.args[0]->kind == Kind::Instance && !asList(a.args[0]) && !asTuple(a.args[0]) && !asDict(a.args[0])) {
@@ -186,7 +188,9 @@ Value* generatorClose(Trace& t, CallArgs& a) {
     if (resumeGenerator(t, g, nullptr, e)) raise(t, PyExc_RuntimeError, "generator ignored GeneratorExit");
   } catch (Raised& r) {
     PyTypeObject* type = t.typeOf(r.exception);
-    if (!PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit)) && !PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
+    if (!PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit)) &&
+        !PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
+      throw;
   }
   return t.none();
 }
@@ -212,7 +216,8 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.addType(&PyGen_Type, "close", generatorClose);
   table.addType(&PyGen_Type, "__next__", generatorNext);
   table.addType(&PyGen_Type, "__iter__", selfIter);
-  for (const char* name : {"accumulate", "product", "zip_longest", "starmap", "takewhile", "dropwhile", "compress", "pairwise", "permutations", "combinations", "cycle", "groupby", "tee"}) {
+  for (const char* name : {"accumulate", "product", "zip_longest", "starmap", "takewhile", "dropwhile", "compress", "pairwise", "permutations",
+                           "combinations", "cycle", "groupby", "tee"}) {
     std::string path = std::string("itertools.") + name;
     table.addPolyfill(path.c_str(), name);
   }

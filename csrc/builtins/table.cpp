@@ -89,10 +89,12 @@ void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, 
   }
   if (n >= least && n <= most) return;
   if (least == most)
-    raise(t, PyExc_TypeError, std::string(name) + (least == 1 ? "() takes exactly one argument (" : " expected " + std::to_string(least) + " arguments, got ") +
-                                  std::to_string(n) + (least == 1 ? " given)" : ""));
-  raise(t, PyExc_TypeError, std::string(name) + " expected at " + (n < least ? "least " + std::to_string(least) : "most " + std::to_string(most)) + " argument" +
-                                ((n < least ? least : most) == 1 ? "" : "s") + ", got " + std::to_string(n));
+    raise(t, PyExc_TypeError,
+          std::string(name) + (least == 1 ? "() takes exactly one argument (" : " expected " + std::to_string(least) + " arguments, got ") +
+              std::to_string(n) + (least == 1 ? " given)" : ""));
+  raise(t, PyExc_TypeError,
+        std::string(name) + " expected at " + (n < least ? "least " + std::to_string(least) : "most " + std::to_string(most)) + " argument" +
+            ((n < least ? least : most) == 1 ? "" : "s") + ", got " + std::to_string(n));
 }
 
 void noKeywords(Trace& t, const CallArgs& args, const char* name) {
@@ -115,7 +117,8 @@ Value* lift(Trace& t, ObjectRef object) {
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) t.dictSet(d, t.keyOf(t.realShared(key)), lift(t, ObjectRef::share(value)));
     return d;
   }
-  if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o)) unsupported(BreakReason::UnsupportedCall, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
+  if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o))
+    unsupported(BreakReason::UnsupportedCall, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
 }
 
@@ -141,8 +144,9 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
 namespace {
 
 bool isPureType(PyTypeObject* type) {
-  return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyTuple_Type || type == &PyRange_Type ||
-         type == &PyFrozenSet_Type || type == sizeType() || type == &PyComplex_Type || type == &PyBool_Type || type == &PySlice_Type;
+  return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyTuple_Type ||
+         type == &PyRange_Type || type == &PyFrozenSet_Type || type == sizeType() || type == &PyComplex_Type || type == &PyBool_Type ||
+         type == &PySlice_Type;
 }
 
 // C functions of these modules have no effects.

@@ -12,7 +12,20 @@ namespace cdynamo {
 
 namespace {
 
-enum class TorchKind : uint8_t { No, Operation, Method, PythonOperation, PythonMethod, CompilingTrue, False, GraphBreak, SkipFrame, Disabled, LruCache, Nothing };
+enum class TorchKind : uint8_t {
+  No,
+  Operation,
+  Method,
+  PythonOperation,
+  PythonMethod,
+  CompilingTrue,
+  False,
+  GraphBreak,
+  SkipFrame,
+  Disabled,
+  LruCache,
+  Nothing
+};
 
 std::string attrText(PyObject* object, const char* name) {
   ObjectRef v = ObjectRef::steal(PyObject_GetAttrString(object, name));
@@ -23,9 +36,10 @@ std::string attrText(PyObject* object, const char* name) {
 
 // Methods written in Python on torch.Tensor that are operations.
 const std::unordered_set<std::string>& pythonTensorMethods() {
-  static const std::unordered_set<std::string> names = {"norm", "split", "unflatten", "stft", "istft", "unique", "unique_consecutive", "lu", "__rsub__", "__rdiv__",
-                                                        "__rtruediv__", "__pow__", "__rpow__", "__rfloordiv__", "__rmod__", "__rmatmul__", "__rlshift__",
-                                                        "__rrshift__", "__floordiv__", "__idiv__", "__ipow__", "align_to", "symeig", "is_shared"};
+  static const std::unordered_set<std::string> names = {
+      "norm",         "split",        "unflatten", "stft",     "istft",         "unique",   "unique_consecutive", "lu",          "__rsub__",
+      "__rdiv__",     "__rtruediv__", "__pow__",   "__rpow__", "__rfloordiv__", "__rmod__", "__rmatmul__",        "__rlshift__", "__rrshift__",
+      "__floordiv__", "__idiv__",     "__ipow__",  "align_to", "symeig",        "is_shared"};
   return names;
 }
 
@@ -55,7 +69,9 @@ TorchKind classify(PyObject* callable) {
     // The functions of torch are static methods: GET_SELF would hide the class that they belong to.
     PyObject* self = reinterpret_cast<PyCFunctionObject*>(callable)->m_self;
     if (!self) return TorchKind::No;
-    std::string owner = PyModule_Check(self) ? std::string(PyModule_GetName(self)) : PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self)->tp_name : Py_TYPE(self)->tp_name;
+    std::string owner = PyModule_Check(self) ? std::string(PyModule_GetName(self))
+                        : PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self)->tp_name
+                                             : Py_TYPE(self)->tp_name;
     if (owner.find("_VariableFunctions") != std::string::npos) return TorchKind::Operation;
     for (const char* m : {"torch._C._nn", "torch._C._linalg", "torch._C._fft", "torch._C._special", "torch._C._sparse", "torch._C._nested"})
       if (owner == m) return TorchKind::Operation;
@@ -66,7 +82,8 @@ TorchKind classify(PyObject* callable) {
   PyErr_Clear();
   if (disabled && disabled.get() == Py_True) return TorchKind::Disabled;
   std::string module = attrText(callable, "__module__");
-  if (module.compare(0, 5, "torch") != 0) return module == "cdynamo._decorators" && attrText(callable, "__name__") == "is_compiling" ? TorchKind::CompilingTrue : TorchKind::No;
+  if (module.compare(0, 5, "torch") != 0)
+    return module == "cdynamo._decorators" && attrText(callable, "__name__") == "is_compiling" ? TorchKind::CompilingTrue : TorchKind::No;
   std::string name = attrText(callable, "__name__");
   if (name == "is_compiling" || name == "is_dynamo_compiling") return TorchKind::CompilingTrue;
   if (module == "torch.compiler" && name == "is_exporting") return TorchKind::False;
@@ -173,8 +190,10 @@ Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const
     long long n = static_cast<long long>(values.size());
     long long i = *d < 0 ? *d + n : *d;
     if (i < 0 || i >= n)
-      raise(t, PyExc_IndexError, n == 0 ? "Dimension specified as " + std::to_string(*d) + " but tensor has no dimensions"
-                                        : "Dimension out of range (expected to be in range of [" + std::to_string(-n) + ", " + std::to_string(n - 1) + "], but got " + std::to_string(*d) + ")");
+      raise(t, PyExc_IndexError,
+            n == 0 ? "Dimension specified as " + std::to_string(*d) + " but tensor has no dimensions"
+                   : "Dimension out of range (expected to be in range of [" + std::to_string(-n) + ", " + std::to_string(n - 1) + "], but got " +
+                         std::to_string(*d) + ")");
     return t.integer(values[static_cast<uint32_t>(i)]);
   }
   std::vector<Value*> items;
@@ -188,7 +207,9 @@ Value* tensorDim(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "dim
 Value* tensorNumel(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "numel")->meta.numel()); }
 Value* tensorOffset(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "storage_offset")->meta.storageOffset); }
 
-bool isFloat(DType d) { return d == DType::Float16 || d == DType::Float32 || d == DType::Float64 || d == DType::BFloat16 || static_cast<int>(d) > 22; }
+bool isFloat(DType d) {
+  return d == DType::Float16 || d == DType::Float32 || d == DType::Float64 || d == DType::BFloat16 || static_cast<int>(d) > 22;
+}
 bool isComplexType(DType d) { return d == DType::ComplexHalf || d == DType::Complex64 || d == DType::Complex128; }
 
 Value* tensorIsFloating(Trace& t, CallArgs& a) { return t.boolean(isFloat(selfTensor(t, a, "is_floating_point")->meta.dtype)); }
@@ -228,7 +249,8 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".item()", ".tolist()", ".numpy()", "bool() of a tensor", "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
+  static const char* names[] = {".item()",           ".tolist()",           ".numpy()",    "bool() of a tensor",
+                                "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
   unsupported(BreakReason::ScalarRead, names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "an autograd method of a tensor"); }
@@ -292,7 +314,8 @@ struct StateManager {
   const char* exit;
   std::vector<const char*> fields;  // of the manager object: the arguments of `enter`
 };
-const StateManager kAutocast = {"torch.amp.autocast_mode", "_enter_autocast", "_exit_autocast", {"device", "fast_dtype", "_enabled", "_cache_enabled"}};
+const StateManager kAutocast = {
+    "torch.amp.autocast_mode", "_enter_autocast", "_exit_autocast", {"device", "fast_dtype", "_enabled", "_cache_enabled"}};
 const StateManager kInference = {"torch.autograd.grad_mode", "_enter_inference_mode", "_exit_inference_mode", {"mode"}};
 
 Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
@@ -342,7 +365,9 @@ Value* inferenceExit(Trace& t, CallArgs& a) {
 }
 
 Value* hasTorchFunction(Trace& t, CallArgs& a) {
-  auto subclass = [&](Value* v) { return isTensor(v) && as<TensorValue>(v)->type != tensorType() && !PyType_IsSubtype(as<TensorValue>(v)->type, tensorType()); };
+  auto subclass = [&](Value* v) {
+    return isTensor(v) && as<TensorValue>(v)->type != tensorType() && !PyType_IsSubtype(as<TensorValue>(v)->type, tensorType());
+  };
   for (Value* v : a.args)
     if (subclass(v)) unsupported(BreakReason::TensorSubclass, "__torch_function__");
   return t.boolean(false);
@@ -363,13 +388,38 @@ void addTorchBuiltins(BuiltinTable& table) {
     const char* name;
     BuiltinHandler handler;
   };
-  const Row methods[] = {{"size", tensorSize}, {"stride", tensorStride}, {"dim", tensorDim}, {"ndimension", tensorDim}, {"numel", tensorNumel}, {"nelement", tensorNumel},
-                         {"storage_offset", tensorOffset}, {"is_floating_point", tensorIsFloating}, {"is_complex", tensorIsComplex}, {"is_inference", tensorIsInference},
-                         {"element_size", tensorElementSize}, {"get_device", tensorGetDevice}, {"is_contiguous", tensorIsContiguous}, {"item", refuseRead<0>},
-                         {"tolist", refuseRead<1>}, {"numpy", refuseRead<2>}, {"__bool__", refuseRead<3>}, {"__int__", refuseRead<4>}, {"__float__", refuseRead<5>},
-                         {"data_ptr", refuseRead<6>}, {"__index__", refuseRead<7>}, {"backward", refuseMutation}, {"register_hook", refuseMutation}, {"retain_grad", refuseMutation},
-                         {"requires_grad_", requiresGrad_}, {"__iter__", tensorIter}, {"__len__", tensorLen}, {"__getitem__", tensorGetitem}, {"__setitem__", tensorSetitem},
-                         {"__hash__", tensorHash}, {"set_", refuseMutation}, {"share_memory_", refuseMutation}};
+  const Row methods[] = {{"size", tensorSize},
+                         {"stride", tensorStride},
+                         {"dim", tensorDim},
+                         {"ndimension", tensorDim},
+                         {"numel", tensorNumel},
+                         {"nelement", tensorNumel},
+                         {"storage_offset", tensorOffset},
+                         {"is_floating_point", tensorIsFloating},
+                         {"is_complex", tensorIsComplex},
+                         {"is_inference", tensorIsInference},
+                         {"element_size", tensorElementSize},
+                         {"get_device", tensorGetDevice},
+                         {"is_contiguous", tensorIsContiguous},
+                         {"item", refuseRead<0>},
+                         {"tolist", refuseRead<1>},
+                         {"numpy", refuseRead<2>},
+                         {"__bool__", refuseRead<3>},
+                         {"__int__", refuseRead<4>},
+                         {"__float__", refuseRead<5>},
+                         {"data_ptr", refuseRead<6>},
+                         {"__index__", refuseRead<7>},
+                         {"backward", refuseMutation},
+                         {"register_hook", refuseMutation},
+                         {"retain_grad", refuseMutation},
+                         {"requires_grad_", requiresGrad_},
+                         {"__iter__", tensorIter},
+                         {"__len__", tensorLen},
+                         {"__getitem__", tensorGetitem},
+                         {"__setitem__", tensorSetitem},
+                         {"__hash__", tensorHash},
+                         {"set_", refuseMutation},
+                         {"share_memory_", refuseMutation}};
   for (const Row& r : methods) table.addType(tensorType(), r.name, r.handler);
   table.add("torch.Tensor", tensorNew);
   table.add("torch.nn.Parameter", tensorNew);
@@ -388,14 +438,37 @@ void addTorchBuiltins(BuiltinTable& table) {
   table.add("torch._C._has_torch_function", hasTorchFunction);
   table.add("torch._C._has_torch_function_unary", hasTorchFunction);
   table.add("torch._C._has_torch_function_variadic", hasTorchFunction);
-  for (const char* pure :
-       {"torch._C._get_tracing_state", "torch._C._is_tracing", "torch.is_inference_mode_enabled", "torch._C._is_torch_function_enabled", "torch.is_autocast_enabled",
-        "torch.is_autocast_cpu_enabled", "torch.get_autocast_dtype", "torch.get_autocast_gpu_dtype", "torch.get_autocast_cpu_dtype", "torch.is_autocast_cache_enabled",
-        "torch._C._is_autocast_available", "torch.get_default_dtype", "torch.promote_types", "torch.can_cast", "torch._C._get_cudnn_enabled", "torch._C._get_mkldnn_enabled",
-        "torch._C._get_flash_sdp_enabled", "torch._C._get_math_sdp_enabled", "torch._C._get_mem_efficient_sdp_enabled", "torch._C._get_cudnn_sdp_enabled",
-        "torch._C._get_privateuse1_backend_name", "torch._C._get_accelerator", "torch._C._get_nested_int", "torch._C._are_functorch_transforms_active",
-        "torch._C._len_torch_function_stack", "torch._C._cuda_getDeviceCount", "torch._C._has_cuda", "torch.is_deterministic_algorithms_warn_only_enabled",
-        "torch._C._get_deterministic_algorithms", "torch._C._is_flash_attention_available", "torch._C._dispatch_isTensorSubclassLike"})
+  for (const char* pure : {"torch._C._get_tracing_state",
+                           "torch._C._is_tracing",
+                           "torch.is_inference_mode_enabled",
+                           "torch._C._is_torch_function_enabled",
+                           "torch.is_autocast_enabled",
+                           "torch.is_autocast_cpu_enabled",
+                           "torch.get_autocast_dtype",
+                           "torch.get_autocast_gpu_dtype",
+                           "torch.get_autocast_cpu_dtype",
+                           "torch.is_autocast_cache_enabled",
+                           "torch._C._is_autocast_available",
+                           "torch.get_default_dtype",
+                           "torch.promote_types",
+                           "torch.can_cast",
+                           "torch._C._get_cudnn_enabled",
+                           "torch._C._get_mkldnn_enabled",
+                           "torch._C._get_flash_sdp_enabled",
+                           "torch._C._get_math_sdp_enabled",
+                           "torch._C._get_mem_efficient_sdp_enabled",
+                           "torch._C._get_cudnn_sdp_enabled",
+                           "torch._C._get_privateuse1_backend_name",
+                           "torch._C._get_accelerator",
+                           "torch._C._get_nested_int",
+                           "torch._C._are_functorch_transforms_active",
+                           "torch._C._len_torch_function_stack",
+                           "torch._C._cuda_getDeviceCount",
+                           "torch._C._has_cuda",
+                           "torch.is_deterministic_algorithms_warn_only_enabled",
+                           "torch._C._get_deterministic_algorithms",
+                           "torch._C._is_flash_attention_available",
+                           "torch._C._dispatch_isTensorSubclassLike"})
     table.addPure(pure);
 }
 

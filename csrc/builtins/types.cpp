@@ -1,10 +1,11 @@
 // type, isinstance, super, object's own methods, functools.partial.
+#include "torch/types.h"
+
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
-#include "torch/types.h"
 
 namespace cdynamo {
 
@@ -141,7 +142,8 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
     self = f->locals[0];
     if (self && self->kind == Kind::Cell) self = t.cellContents(as<CellValue>(self));
     for (int i = code.firstFree(); i < code.localsplusCount(); i++)
-      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0) cls = t.cellContents(as<CellValue>(f->locals[static_cast<size_t>(i)]));
+      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0)
+        cls = t.cellContents(as<CellValue>(f->locals[static_cast<size_t>(i)]));
     if (!cls) raise(t, PyExc_RuntimeError, "super(): __class__ cell not found");
   } else if (a.args.size() == 2) {
     cls = a.args[0];
@@ -165,7 +167,8 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
 Value* objectInit(Trace& t, CallArgs&) { return t.none(); }
 
 Value* objectNew(Trace& t, CallArgs& a) {
-  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) raise(t, PyExc_TypeError, "object.__new__(X): X is not a type object");
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    raise(t, PyExc_TypeError, "object.__new__(X): X is not a type object");
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
     if (type == &PyBaseObject_Type) return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
@@ -370,8 +373,8 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.object.__eq__", objectEq);
   table.add("builtins.object.__ne__", objectNe);
   table.add("builtins.object.__init_subclass__", objectInitSubclass);
-  for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__", "builtins.frozenset.__new__",
-                           "collections.OrderedDict.__new__"})
+  for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__",
+                           "builtins.frozenset.__new__", "collections.OrderedDict.__new__"})
     table.add(path, containerNew);
   table.add("types.FunctionType.__get__", functionGet);
   table.add("types.FunctionType.__call__", functionCall);

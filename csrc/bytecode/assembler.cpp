@@ -17,8 +17,7 @@ CodeSpec CodeSpec::like(PyCodeObject* code) {
   spec.kwOnlyCount = code->co_kwonlyargcount;
   spec.flags = code->co_flags;
   for (int slot = 0; slot < code->co_nlocalsplus; ++slot) {
-    spec.localsplus.push_back({ObjectRef::share(PyTuple_GET_ITEM(code->co_localsplusnames, slot)),
-                               static_cast<uint8_t>(localsplusKind(code, slot))});
+    spec.localsplus.push_back({ObjectRef::share(PyTuple_GET_ITEM(code->co_localsplusnames, slot)), static_cast<uint8_t>(localsplusKind(code, slot))});
   }
   spec.name = ObjectRef::share(code->co_name);
   spec.qualname = ObjectRef::share(code->co_qualname);
@@ -47,9 +46,7 @@ int CodeSpec::addFree(PyObject* variable) {
 
 void CodeSpec::makeLocalACell(int slot) { localsplus.at(static_cast<size_t>(slot)).kind |= kLocalsplusCell; }
 
-int CodeSpec::parameterCount() const {
-  return argcount + kwOnlyCount + ((flags & CO_VARARGS) != 0) + ((flags & CO_VARKEYWORDS) != 0);
-}
+int CodeSpec::parameterCount() const { return argcount + kwOnlyCount + ((flags & CO_VARARGS) != 0) + ((flags & CO_VARKEYWORDS) != 0); }
 
 Label Assembler::newLabel() {
   places_.push_back(-1);
@@ -128,8 +125,8 @@ void Assembler::copyCode(const Code& code, std::span<const Label> labels, std::s
   const auto firstHandler = static_cast<int32_t>(handlers_.size());
   const InstrIndex base = size();
   for (const Handler& handler : code.handlers()) {
-    handlers_.push_back({base + handler.start, base + handler.end, labels[static_cast<size_t>(handler.target)].id,
-                         baseDepth + handler.depth, handler.lasti});
+    handlers_.push_back(
+        {base + handler.start, base + handler.end, labels[static_cast<size_t>(handler.target)].id, baseDepth + handler.depth, handler.lasti});
   }
   for (InstrIndex i = 0; i < code.size(); ++i) {
     Instr instr = code.at(i);

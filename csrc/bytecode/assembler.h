@@ -147,10 +147,10 @@ class Assembler {
   void append(Instr instr);
 
   CodeSpec spec_;
-  std::vector<Instr> instrs_;         // targets are label ids
-  std::vector<Handler> handlers_;     // targets are label ids
-  std::vector<int32_t> regions_;      // open handlers, innermost last
-  std::vector<InstrIndex> places_;    // by label id, -1 until bound
+  std::vector<Instr> instrs_;       // targets are label ids
+  std::vector<Handler> handlers_;   // targets are label ids
+  std::vector<int32_t> regions_;    // open handlers, innermost last
+  std::vector<InstrIndex> places_;  // by label id, -1 until bound
   std::vector<ObjectRef> kept_;
   Position pos_;
 };

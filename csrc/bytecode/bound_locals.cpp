@@ -14,9 +14,7 @@ class BoundBits {
     auto begin = bits_.begin() + static_cast<std::ptrdiff_t>(i * words_);
     return {begin, begin + static_cast<std::ptrdiff_t>(words_)};
   }
-  bool test(size_t i, int slot) const {
-    return (bits_[i * words_ + static_cast<size_t>(slot) / 64] >> (slot % 64) & 1) != 0;
-  }
+  bool test(size_t i, int slot) const { return (bits_[i * words_ + static_cast<size_t>(slot) / 64] >> (slot % 64) & 1) != 0; }
   // Intersects what is known before instruction i with `state`; true where that changed something.
   bool meet(size_t i, const std::vector<uint64_t>& state) {
     bool changed = false;
@@ -42,8 +40,7 @@ void setBit(std::vector<uint64_t>& bits, int slot, bool on) {
 
 }  // namespace
 
-std::vector<bool> loadsOfBoundLocals(const CodeSpec& spec, std::span<const Instr> instrs,
-                                     std::span<const Handler> handlers, const StackWebs& webs) {
+std::vector<bool> loadsOfBoundLocals(const CodeSpec& spec, std::span<const Instr> instrs, std::span<const Handler> handlers, const StackWebs& webs) {
   BoundBits before(instrs.size(), spec.localsplus.size());
   std::vector<uint64_t> state(before.words(), 0);
   for (int slot = 0; slot < spec.parameterCount(); ++slot) setBit(state, slot, true);

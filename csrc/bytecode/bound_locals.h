@@ -8,7 +8,6 @@
 namespace cdynamo {
 
 // For each instruction: true where it is a LoadFast of a local that is bound on every path that leads there.
-std::vector<bool> loadsOfBoundLocals(const CodeSpec& spec, std::span<const Instr> instrs,
-                                     std::span<const Handler> handlers, const StackWebs& webs);
+std::vector<bool> loadsOfBoundLocals(const CodeSpec& spec, std::span<const Instr> instrs, std::span<const Handler> handlers, const StackWebs& webs);
 
 }  // namespace cdynamo

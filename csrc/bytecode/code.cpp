@@ -23,9 +23,8 @@ const char* utf8(PyObject* text) {
 }
 
 std::string textOf(PyObject* object) {
-  ObjectRef repr = PyCode_Check(object)
-                       ? checked(PyUnicode_FromFormat("<code %U>", reinterpret_cast<PyCodeObject*>(object)->co_name))
-                       : checked(PyObject_Repr(object));
+  ObjectRef repr = PyCode_Check(object) ? checked(PyUnicode_FromFormat("<code %U>", reinterpret_cast<PyCodeObject*>(object)->co_name))
+                                        : checked(PyObject_Repr(object));
   return utf8(repr.get());
 }
 
@@ -34,24 +33,15 @@ void appendOperand(std::string& out, const Code& code, const Instr& instr) {
   if (operand == Operand::None) return;
   out += operand == Operand::Jump ? " -> " : " ";
   switch (operand) {
-    case Operand::None:
-      break;
+    case Operand::None: break;
     case Operand::Number:
       out += std::to_string(instr.arg);
       if (instr.object != nullptr) out.append(" ").append(textOf(instr.object));
       break;
-    case Operand::Const:
-      out += textOf(instr.object);
-      break;
-    case Operand::Name:
-      out += utf8(instr.object);
-      break;
-    case Operand::Local:
-      out += utf8(code.localName(instr.arg));
-      break;
-    case Operand::Jump:
-      out += std::to_string(instr.target);
-      break;
+    case Operand::Const: out += textOf(instr.object); break;
+    case Operand::Name: out += utf8(instr.object); break;
+    case Operand::Local: out += utf8(code.localName(instr.arg)); break;
+    case Operand::Jump: out += std::to_string(instr.target); break;
   }
 }
 

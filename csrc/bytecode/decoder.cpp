@@ -70,11 +70,11 @@ class Decoder {
   struct Chunk {
     uint32_t begin = 0;
     uint32_t count = 0;
-    InstrIndex index = -1;       // of its first instruction in the result (or of the next one)
-    InstrIndex endSend = -1;     // of the EndSend put in front of it
+    InstrIndex index = -1;    // of its first instruction in the result (or of the next one)
+    InstrIndex endSend = -1;  // of the EndSend put in front of it
     bool reached = false;
     bool needsEndSend = false;
-    size_t sendFrom = 0;         // the raw SEND that wants it
+    size_t sendFrom = 0;  // the raw SEND that wants it
   };
   struct Piece {
     Instr instr;
@@ -268,42 +268,25 @@ bool Decoder::lower(size_t& i, StackShape& shape) {
   const RawOp& info = rawOp(raw.opcode);
   const auto arg = static_cast<int>(raw.arg);
   switch (info.form) {
-    case RawForm::Unknown:
-      CD_CHECK(false, "an opcode that this Python's compiler does not write");
-    case RawForm::None:
-      emitAndApply(i, info.op, 0, nullptr, shape);
-      return fallsThrough(info.op);
-    case RawForm::Number:
-      emitAndApply(i, info.op, arg, nullptr, shape);
-      return fallsThrough(info.op);
-    case RawForm::Local:
-      emitAndApply(i, info.op, arg, nullptr, shape);
-      return true;
-    case RawForm::Const:
-      emitAndApply(i, info.op, 0, constant(raw.arg), shape);
-      return true;
-    case RawForm::Name:
-      emitAndApply(i, info.op, 0, name(raw.arg), shape);
-      return true;
-    case RawForm::Compare:
-      emitAndApply(i, info.op, arg >> dialect_.compareShift, nullptr, shape);
-      return true;
+    case RawForm::Unknown: CD_CHECK(false, "an opcode that this Python's compiler does not write");
+    case RawForm::None: emitAndApply(i, info.op, 0, nullptr, shape); return fallsThrough(info.op);
+    case RawForm::Number: emitAndApply(i, info.op, arg, nullptr, shape); return fallsThrough(info.op);
+    case RawForm::Local: emitAndApply(i, info.op, arg, nullptr, shape); return true;
+    case RawForm::Const: emitAndApply(i, info.op, 0, constant(raw.arg), shape); return true;
+    case RawForm::Name: emitAndApply(i, info.op, 0, name(raw.arg), shape); return true;
+    case RawForm::Compare: emitAndApply(i, info.op, arg >> dialect_.compareShift, nullptr, shape); return true;
     case RawForm::StackIndex: {
       Piece& piece = emitAndApply(i, info.op, arg, nullptr, shape);
-      CD_CHECK(raw.arg >= 1 && raw.arg <= shape.size() && shape[shape.size() - raw.arg] == kValue,
-               "a container index does not point at a value");
+      CD_CHECK(raw.arg >= 1 && raw.arg <= shape.size() && shape[shape.size() - raw.arg] == kValue, "a container index does not point at a value");
       piece.instr.arg = valuesInTop(shape, raw.arg);
       return true;
     }
     case RawForm::Copy: {
-      CD_CHECK(raw.arg >= 1 && raw.arg <= shape.size() && shape[shape.size() - raw.arg] == kValue,
-               "COPY of a NULL or of half a method pair");
+      CD_CHECK(raw.arg >= 1 && raw.arg <= shape.size() && shape[shape.size() - raw.arg] == kValue, "COPY of a NULL or of half a method pair");
       emitAndApply(i, Op::Copy, valuesInTop(shape, raw.arg), nullptr, shape);
       return true;
     }
-    case RawForm::Swap:
-      lowerSwapRun(i, shape);
-      return true;
+    case RawForm::Swap: lowerSwapRun(i, shape); return true;
     case RawForm::PopTop:
       CD_CHECK(!shape.empty(), "the stack runs empty");
       if (shape.back() == kNull) {
@@ -316,9 +299,7 @@ bool Decoder::lower(size_t& i, StackShape& shape) {
       if ((raw.arg & 1) != 0) shape.push_back(kNull);
       emitAndApply(i, Op::LoadGlobal, 0, name(raw.arg >> 1), shape);
       return true;
-    case RawForm::LoadMethod:
-      pushMethod(i, shape, name(raw.arg));
-      return true;
+    case RawForm::LoadMethod: pushMethod(i, shape, name(raw.arg)); return true;
     case RawForm::LoadAttrOrMethod:
       if ((raw.arg & 1) != 0) {
         pushMethod(i, shape, name(raw.arg >> 1));
@@ -326,9 +307,7 @@ bool Decoder::lower(size_t& i, StackShape& shape) {
         emitAndApply(i, Op::LoadAttr, 0, name(raw.arg >> 1), shape);
       }
       return true;
-    case RawForm::Call:
-      lowerCall(i, shape);
-      return true;
+    case RawForm::Call: lowerCall(i, shape); return true;
     case RawForm::CallFunctionEx: {
       emitAndApply(i, Op::CallFunctionEx, arg & 1, nullptr, shape);
       CD_CHECK(shape.size() >= 2 && shape[shape.size() - 2] == kNull, "CALL_FUNCTION_EX without its NULL");
@@ -337,13 +316,9 @@ bool Decoder::lower(size_t& i, StackShape& shape) {
       return true;
     }
     case RawForm::Drop:
-    case RawForm::KwNames:
-      return true;
-    case RawForm::PushNull:
-      shape.push_back(kNull);
-      return true;
-    case RawForm::EndFor:
-      CD_CHECK(false, "END_FOR is reached");
+    case RawForm::KwNames: return true;
+    case RawForm::PushNull: shape.push_back(kNull); return true;
+    case RawForm::EndFor: CD_CHECK(false, "END_FOR is reached");
     case RawForm::BinarySlice:
     case RawForm::StoreSlice:
       emitAndApply(i, Op::BuildSlice, 2, nullptr, shape);
@@ -353,21 +328,14 @@ bool Decoder::lower(size_t& i, StackShape& shape) {
       emitAndApply(i, Op::LoadConst, 0, constant(raw.arg), shape);
       emitAndApply(i, Op::ReturnValue, 0, nullptr, shape);
       return false;
-    case RawForm::LoadSuperAttr:
-      lowerSuperAttr(i, shape);
-      return true;
-    case RawForm::Intrinsic1:
-      lowerIntrinsic(i, shape, intrinsic1(raw.arg));
-      return true;
-    case RawForm::Intrinsic2:
-      lowerIntrinsic(i, shape, intrinsic2(raw.arg));
-      return true;
+    case RawForm::LoadSuperAttr: lowerSuperAttr(i, shape); return true;
+    case RawForm::Intrinsic1: lowerIntrinsic(i, shape, intrinsic1(raw.arg)); return true;
+    case RawForm::Intrinsic2: lowerIntrinsic(i, shape, intrinsic2(raw.arg)); return true;
     case RawForm::JumpForward:
     case RawForm::JumpBackward:
     case RawForm::JumpBackwardNoInterrupt:
     case RawForm::ForIter:
-    case RawForm::Send:
-      return lowerJump(i, shape, info);
+    case RawForm::Send: return lowerJump(i, shape, info);
   }
   return true;
 }
@@ -474,8 +442,8 @@ void Decoder::lowerSwapRun(size_t& i, StackShape& shape) {
     std::swap(shape[low], shape.back());
     std::swap(wanted[low], wanted.back());
     chunks_[i].reached = true;
-    bool more = i + 1 < raw_.size() && !isTarget_[i + 1] && handlerOfRaw_[i + 1] == handlerOfRaw_[first] &&
-                rawOp(raw_[i + 1].opcode).form == RawForm::Swap;
+    bool more =
+        i + 1 < raw_.size() && !isTarget_[i + 1] && handlerOfRaw_[i + 1] == handlerOfRaw_[first] && rawOp(raw_[i + 1].opcode).form == RawForm::Swap;
     if (!more) break;
   }
   std::erase(wanted, -1);
@@ -558,8 +526,7 @@ void Decoder::makeHandlers() {
     Handler made{k, k + 1, chunks_[rawAt(raw.target)].index, handlerDepths_[h], raw.lasti};
     out_.leaders_[static_cast<size_t>(made.target)] = true;
     Handler* last = out_.handlers_.empty() ? nullptr : &out_.handlers_.back();
-    if (last != nullptr && last->end == k && last->target == made.target && last->depth == made.depth &&
-        last->lasti == made.lasti) {
+    if (last != nullptr && last->end == k && last->target == made.target && last->depth == made.depth && last->lasti == made.lasti) {
       last->end = k + 1;
     } else {
       out_.handlers_.push_back(made);

@@ -73,8 +73,8 @@ std::vector<RawHandler> handlerRuns(const LoweredCode& code, const Layout& layou
     UnitOffset start{layout.starts[i]};
     UnitOffset end{layout.starts[i + 1]};
     UnitOffset target{layout.starts[static_cast<size_t>(handler.target)]};
-    bool goesOn = !runs.empty() && runs.back().end == start && runs.back().target == target &&
-                  runs.back().depth == instr.handlerDepth && runs.back().lasti == handler.lasti;
+    bool goesOn = !runs.empty() && runs.back().end == start && runs.back().target == target && runs.back().depth == instr.handlerDepth &&
+                  runs.back().lasti == handler.lasti;
     if (goesOn) {
       runs.back().end = end;
     } else {
@@ -97,9 +97,7 @@ std::vector<PositionRun> positionRuns(const LoweredCode& code, const Layout& lay
   return runs;
 }
 
-ObjectRef bytesOf(const std::string& text) {
-  return checked(PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-}
+ObjectRef bytesOf(const std::string& text) { return checked(PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()))); }
 
 // Locals (with those that are also cells), cells, free variables: the order that CPython relies on.
 void checkOrder(const CodeSpec& spec) {

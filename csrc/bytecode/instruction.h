@@ -30,19 +30,19 @@ struct Position {
 };
 
 enum InstrFlag : uint8_t {
-  kNoInterrupt = 1,     // JumpBackward that does not poll for signals (the loop of `await` / `yield from`)
-  kSuperCall = 2,       // Call 2 of [super, class, self] that CPython fuses with the attribute load after it
-  kSuperZeroArgs = 4,   // with kSuperCall: written `super()`; a shadowed `super` must be called without arguments
+  kNoInterrupt = 1,    // JumpBackward that does not poll for signals (the loop of `await` / `yield from`)
+  kSuperCall = 2,      // Call 2 of [super, class, self] that CPython fuses with the attribute load after it
+  kSuperZeroArgs = 4,  // with kSuperCall: written `super()`; a shadowed `super` must be called without arguments
 };
 
 struct Instr {
   Op op = Op::Nop;
   uint8_t flags = 0;
   int32_t arg = 0;
-  InstrIndex target = -1;         // Operand::Jump only
-  int32_t handler = -1;           // index into the handlers: where an exception raised here goes
-  PyObject* object = nullptr;     // borrowed from whoever holds the instructions (Code, Assembler)
-  ByteOffset offset;              // in the original code; -1 where there is none
+  InstrIndex target = -1;      // Operand::Jump only
+  int32_t handler = -1;        // index into the handlers: where an exception raised here goes
+  PyObject* object = nullptr;  // borrowed from whoever holds the instructions (Code, Assembler)
+  ByteOffset offset;           // in the original code; -1 where there is none
   Position pos;
 };
 static_assert(sizeof(Instr) <= 48);

@@ -14,15 +14,11 @@ struct LocalUse {
 // DeleteFast reads: it fails where the local is unbound.
 LocalUse localUse(const Instr& instr) {
   switch (instr.op) {
-    case Op::LoadFast:
-      return {instr.arg, true, false};
-    case Op::StoreFast:
-      return {instr.arg, false, true};
+    case Op::LoadFast: return {instr.arg, true, false};
+    case Op::StoreFast: return {instr.arg, false, true};
     case Op::DeleteFast:
-    case Op::LoadFastAndClear:
-      return {instr.arg, true, true};
-    default:
-      return {};
+    case Op::LoadFastAndClear: return {instr.arg, true, true};
+    default: return {};
   }
 }
 
@@ -64,9 +60,7 @@ LivenessTable::LivenessTable(const Code& code)
   }
 }
 
-std::span<uint64_t> LivenessTable::row(InstrIndex i) {
-  return std::span(rows_).subspan(static_cast<size_t>(i) * words_, words_);
-}
+std::span<uint64_t> LivenessTable::row(InstrIndex i) { return std::span(rows_).subspan(static_cast<size_t>(i) * words_, words_); }
 
 LiveSet LivenessTable::at(InstrIndex i) const {
   CD_CHECK(i >= 0 && static_cast<size_t>(i + 1) * words_ <= rows_.size(), "liveness asked for no instruction");

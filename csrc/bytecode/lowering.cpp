@@ -25,10 +25,10 @@ namespace {
 
 // How a callable's NULL (or method pair) comes to lie under it. All but AtCall make the slot two raw slots wide.
 enum class CallableForm : uint8_t {
-  AtCall,         // the call itself sees to it
-  GlobalBit,      // LOAD_GLOBAL pushes it
-  NullBefore,     // PUSH_NULL before the instruction that pushes the callable
-  NullAfter,      // PUSH_NULL; SWAP 2 after it
+  AtCall,      // the call itself sees to it
+  GlobalBit,   // LOAD_GLOBAL pushes it
+  NullBefore,  // PUSH_NULL before the instruction that pushes the callable
+  NullAfter,   // PUSH_NULL; SWAP 2 after it
   MethodPair,
 };
 
@@ -39,16 +39,11 @@ bool pushesOnly(Op op) {
 
 Op inverted(Op op) {
   switch (op) {
-    case Op::PopJumpIfTrue:
-      return Op::PopJumpIfFalse;
-    case Op::PopJumpIfFalse:
-      return Op::PopJumpIfTrue;
-    case Op::PopJumpIfNone:
-      return Op::PopJumpIfNotNone;
-    case Op::PopJumpIfNotNone:
-      return Op::PopJumpIfNone;
-    default:
-      CD_CHECK(false, "a jump that cannot go backwards");
+    case Op::PopJumpIfTrue: return Op::PopJumpIfFalse;
+    case Op::PopJumpIfFalse: return Op::PopJumpIfTrue;
+    case Op::PopJumpIfNone: return Op::PopJumpIfNotNone;
+    case Op::PopJumpIfNotNone: return Op::PopJumpIfNone;
+    default: CD_CHECK(false, "a jump that cannot go backwards");
   }
 }
 
@@ -94,9 +89,7 @@ class Lowering {
   void putJump(int opcode, InstrIndex target, bool backward, Entry entry = Entry::Start);
   void putSkip(int opcode);
   // The current instruction needs this many raw slots above those that it finds.
-  void needStack(int extra) {
-    out_.stacksize = std::max(out_.stacksize, rawDepth(current_, webs_.depth(current_)) + extra);
-  }
+  void needStack(int extra) { out_.stacksize = std::max(out_.stacksize, rawDepth(current_, webs_.depth(current_)) + extra); }
   uint32_t argumentOf(InstrIndex i);
 
   int width(int web) const { return forms_[static_cast<size_t>(web)] == CallableForm::AtCall ? 1 : 2; }
@@ -110,12 +103,12 @@ class Lowering {
   const Dialect& dialect_;
   LoweredCode out_;
   std::vector<bool> leaders_;
-  std::vector<bool> fused_;         // Call + LoadAttr/LoadMethod that become LOAD_SUPER_ATTR
+  std::vector<bool> fused_;  // Call + LoadAttr/LoadMethod that become LOAD_SUPER_ATTR
   StackWebs webs_;
   std::vector<bool> boundLoads_;
-  std::vector<CallableForm> forms_;  // by web
-  std::vector<int32_t> starts_;      // raw index by instruction
-  std::vector<int32_t> endFors_;     // raw index of the END_FOR before it, -1 without
+  std::vector<CallableForm> forms_;      // by web
+  std::vector<int32_t> starts_;          // raw index by instruction
+  std::vector<int32_t> endFors_;         // raw index of the END_FOR before it, -1 without
   std::vector<InstrIndex> wantsEndFor_;  // the ForIter that exits there, -1 without
   std::vector<Fixup> fixups_;
   InstrIndex current_ = 0;
@@ -277,21 +270,12 @@ void Lowering::lower(InstrIndex i) {
   CallableForm form = pushed >= 0 ? forms_[static_cast<size_t>(pushed)] : CallableForm::AtCall;
   if (form == CallableForm::NullBefore) put(dialect_.pushNull);
   switch (instr.op) {
-    case Op::Call:
-      lowerCall(i);
-      break;
-    case Op::CallFunctionEx:
-      lowerCallFunctionEx(i);
-      break;
-    case Op::LoadAttr:
-      lowerAttribute(i, false);
-      break;
-    case Op::LoadMethod:
-      lowerAttribute(i, form == CallableForm::MethodPair);
-      break;
+    case Op::Call: lowerCall(i); break;
+    case Op::CallFunctionEx: lowerCallFunctionEx(i); break;
+    case Op::LoadAttr: lowerAttribute(i, false); break;
+    case Op::LoadMethod: lowerAttribute(i, form == CallableForm::MethodPair); break;
     case Op::LoadGlobal:
-      put(encodingOf(instr.op).forward,
-          out_.names.indexOf(instr.object) << 1 | (form == CallableForm::GlobalBit ? 1U : 0U));
+      put(encodingOf(instr.op).forward, out_.names.indexOf(instr.object) << 1 | (form == CallableForm::GlobalBit ? 1U : 0U));
       break;
     case Op::EndSend:
       if (dialect_.sendKeepsReceiver) lowerPlain(i);
@@ -309,14 +293,10 @@ void Lowering::lower(InstrIndex i) {
 uint32_t Lowering::argumentOf(InstrIndex i) {
   const Instr& instr = instrs_[static_cast<size_t>(i)];
   switch (operandOf(instr.op)) {
-    case Operand::Const:
-      return out_.consts.indexOf(instr.object);
-    case Operand::Name:
-      return out_.names.indexOf(instr.object);
-    case Operand::None:
-      return 0;
-    default:
-      break;
+    case Operand::Const: return out_.consts.indexOf(instr.object);
+    case Operand::Name: return out_.names.indexOf(instr.object);
+    case Operand::None: return 0;
+    default: break;
   }
   if (instr.op == Op::CompareOp) {
     CD_CHECK(instr.arg >= 0 && instr.arg < 6, "an unknown comparison");
@@ -429,8 +409,7 @@ void Lowering::lowerJump(InstrIndex i) {
       lowerConditional(instr.op == Op::JumpIfTrueOrPop ? Op::PopJumpIfTrue : Op::PopJumpIfFalse, instr.target, backward);
       put(dialect_.popTop);
       return;
-    default:
-      lowerConditional(instr.op, instr.target, backward);
+    default: lowerConditional(instr.op, instr.target, backward);
   }
 }
 

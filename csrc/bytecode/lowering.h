@@ -23,17 +23,17 @@ class ObjectTable {
 
 struct LoweredInstr {
   uint8_t opcode = 0;
-  uint32_t arg = 0;            // of jumps: set when they are measured
-  int32_t target = -1;         // index into LoweredCode::instrs
-  bool backward = false;       // the argument counts backwards
-  int32_t handler = -1;        // index into LoweredCode::handlers
-  int32_t handlerDepth = 0;    // raw slots
+  uint32_t arg = 0;          // of jumps: set when they are measured
+  int32_t target = -1;       // index into LoweredCode::instrs
+  bool backward = false;     // the argument counts backwards
+  int32_t handler = -1;      // index into LoweredCode::handlers
+  int32_t handlerDepth = 0;  // raw slots
   Position pos;
 };
 
 struct LoweredCode {
   std::vector<LoweredInstr> instrs;
-  std::vector<Handler> handlers;            // targets are indices into instrs
+  std::vector<Handler> handlers;  // targets are indices into instrs
   ObjectTable consts;
   ObjectTable names;
   int stacksize = 0;

@@ -31,21 +31,14 @@ int variablePops(Op op, int arg) {
     case Op::BuildSet:
     case Op::BuildString:
     case Op::BuildSlice:
-    case Op::RaiseVarargs:
-      return arg;
-    case Op::BuildMap:
-      return 2 * arg;
+    case Op::RaiseVarargs: return arg;
+    case Op::BuildMap: return 2 * arg;
     case Op::BuildConstKeyMap:
-    case Op::Call:
-      return arg + 1;
-    case Op::FormatValue:
-      return (arg & 4) != 0 ? 2 : 1;
-    case Op::CallFunctionEx:
-      return 2 + (arg & 1);
-    case Op::MakeFunction:
-      return 1 + std::popcount(static_cast<unsigned>(arg) & 15U);
-    default:
-      break;
+    case Op::Call: return arg + 1;
+    case Op::FormatValue: return (arg & 4) != 0 ? 2 : 1;
+    case Op::CallFunctionEx: return 2 + (arg & 1);
+    case Op::MakeFunction: return 1 + std::popcount(static_cast<unsigned>(arg) & 15U);
+    default: break;
   }
   CD_CHECK(false, "an op without a pop count");
 }
@@ -69,13 +62,10 @@ StackEffect stackEffect(Op op, int arg) {
 
 StackEffect jumpStackEffect(Op op) {
   switch (op) {
-    case Op::ForIter:
-      return {1, 0};
+    case Op::ForIter: return {1, 0};
     case Op::JumpIfTrueOrPop:
-    case Op::JumpIfFalseOrPop:
-      return {1, 1};
-    default:
-      return {row(op).pops, row(op).pushes};
+    case Op::JumpIfFalseOrPop: return {1, 1};
+    default: return {row(op).pops, row(op).pushes};
   }
 }
 
@@ -85,10 +75,8 @@ bool fallsThrough(Op op) {
     case Op::JumpBackward:
     case Op::ReturnValue:
     case Op::Reraise:
-    case Op::RaiseVarargs:
-      return false;
-    default:
-      return true;
+    case Op::RaiseVarargs: return false;
+    default: return true;
   }
 }
 

@@ -35,9 +35,8 @@ PyObject* guarded(Body body) {
 ObjectRef describe(const Code& code, InstrIndex i) {
   const Instr& instr = code.at(i);
   PyObject* object = instr.object != nullptr ? instr.object : Py_None;
-  return checked(Py_BuildValue("(siOii(iiii)ii)", opName(instr.op), instr.arg, object, instr.target, instr.handler,
-                               instr.pos.line, instr.pos.endLine, instr.pos.col, instr.pos.endCol, code.depthAt(i),
-                               static_cast<int>(instr.flags)));
+  return checked(Py_BuildValue("(siOii(iiii)ii)", opName(instr.op), instr.arg, object, instr.target, instr.handler, instr.pos.line, instr.pos.endLine,
+                               instr.pos.col, instr.pos.endCol, code.depthAt(i), static_cast<int>(instr.flags)));
 }
 
 ObjectRef listOf(Py_ssize_t count, auto&& item) {

@@ -21,11 +21,11 @@ class StackWebs {
 
   struct Web {
     int producers = 0;
-    InstrIndex producer = -1;     // one of them
-    bool called = false;          // taken as the callable of a Call or CallFunctionEx
-    bool calledEx = false;        // of a CallFunctionEx
-    bool otherwiseUsed = false;   // taken, moved or copied by anything else
-    bool maybeUnbound = false;    // may be LoadFastAndClear's marker
+    InstrIndex producer = -1;    // one of them
+    bool called = false;         // taken as the callable of a Call or CallFunctionEx
+    bool calledEx = false;       // of a CallFunctionEx
+    bool otherwiseUsed = false;  // taken, moved or copied by anything else
+    bool maybeUnbound = false;   // may be LoadFastAndClear's marker
     // One value, pushed by one instruction that pushes nothing else, which only calls take, as their callable.
     bool onlyCalled() const { return producers == 1 && producer >= 0 && called && !otherwiseUsed; }
   };

@@ -18,8 +18,7 @@ constexpr int kMaxUnitsPerEntry = 8;
 
 class ByteReader {
  public:
-  explicit ByteReader(PyObject* bytes)
-      : at_(reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(bytes))), end_(at_ + PyBytes_GET_SIZE(bytes)) {}
+  explicit ByteReader(PyObject* bytes) : at_(reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(bytes))), end_(at_ + PyBytes_GET_SIZE(bytes)) {}
   bool done() const { return at_ == end_; }
   int next() {
     CD_CHECK(at_ != end_, "a code object's table ends early");

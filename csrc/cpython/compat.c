@@ -14,9 +14,7 @@ uint64_t dictVersion(PyObject* dict) {
 #endif
 }
 
-unsigned peekTypeVersion(PyTypeObject* type) {
-  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
-}
+unsigned peekTypeVersion(PyTypeObject* type) { return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0; }
 
 unsigned typeVersion(PyTypeObject* type) {
   if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) {

@@ -22,10 +22,10 @@ typedef struct CodeParts {
   int flags;
   PyObject* code;  // bytes
   int firstLine;
-  PyObject* lineTable;       // bytes
-  PyObject* exceptionTable;  // bytes
-  PyObject* consts;          // tuple; its strings may be interned in place
-  PyObject* names;           // tuple of str
+  PyObject* lineTable;        // bytes
+  PyObject* exceptionTable;   // bytes
+  PyObject* consts;           // tuple; its strings may be interned in place
+  PyObject* names;            // tuple of str
   PyObject* localsplusNames;  // tuple of str
   PyObject* localsplusKinds;  // bytes, one per name
   int argcount;

@@ -1,11 +1,8 @@
 #define Py_BUILD_CORE 1
 #include "cpython/compat.h"
-
 #include "internal/pycore_code.h"
 
-unsigned localsplusKind(PyCodeObject* code, int slot) {
-  return (unsigned char)PyBytes_AS_STRING(code->co_localspluskinds)[slot];
-}
+unsigned localsplusKind(PyCodeObject* code, int slot) { return (unsigned char)PyBytes_AS_STRING(code->co_localspluskinds)[slot]; }
 
 PyCodeObject* makeCode(const CodeParts* parts) {
   struct _PyCodeConstructor constructor = {

@@ -28,16 +28,14 @@ constexpr std::array<RawOp, 256> makeRawOps() {
 
 constexpr auto kRawOps = makeRawOps();
 
-constexpr IntrinsicOp kIntrinsics1[] = {
-    {Op::Nop, false},
+constexpr IntrinsicOp kIntrinsics1[] = {{Op::Nop, false},
 #define ROW(number, op, popsResult) {Op::op, popsResult},
-    CD_INTRINSIC1_ROWS(ROW)
+                                        CD_INTRINSIC1_ROWS(ROW)
 #undef ROW
 };
-constexpr IntrinsicOp kIntrinsics2[] = {
-    {Op::Nop, false},
+constexpr IntrinsicOp kIntrinsics2[] = {{Op::Nop, false},
 #define ROW(number, op, popsResult) {Op::op, popsResult},
-    CD_INTRINSIC2_ROWS(ROW)
+                                        CD_INTRINSIC2_ROWS(ROW)
 #undef ROW
 };
 
@@ -56,12 +54,10 @@ constexpr std::array<OpEncoding, kOpCount> makeEncodings() {
   CD_OPCODE_ROWS(ROW)
   CD_COMMON_OPCODE_ROWS(ROW)
 #undef ROW
-#define ROW(number, op, popsResult) \
-  table[static_cast<size_t>(Op::op)] = OpEncoding{CALL_INTRINSIC_1, -1, number, popsResult};
+#define ROW(number, op, popsResult) table[static_cast<size_t>(Op::op)] = OpEncoding{CALL_INTRINSIC_1, -1, number, popsResult};
   CD_INTRINSIC1_ROWS(ROW)
 #undef ROW
-#define ROW(number, op, popsResult) \
-  table[static_cast<size_t>(Op::op)] = OpEncoding{CALL_INTRINSIC_2, -1, number, popsResult};
+#define ROW(number, op, popsResult) table[static_cast<size_t>(Op::op)] = OpEncoding{CALL_INTRINSIC_2, -1, number, popsResult};
   CD_INTRINSIC2_ROWS(ROW)
 #undef ROW
   // Both spellings of an unconditional jump can go both ways.

@@ -16,8 +16,8 @@ enum class RawForm : uint8_t {
   Const,
   Name,
   Local,
-  Compare,           // arg >> Dialect::compareShift
-  StackIndex,        // counts raw stack slots
+  Compare,     // arg >> Dialect::compareShift
+  StackIndex,  // counts raw stack slots
   JumpForward,
   JumpBackward,
   JumpBackwardNoInterrupt,
@@ -40,7 +40,7 @@ enum class RawForm : uint8_t {
   BinarySlice,
   StoreSlice,
   ReturnConst,
-  LoadSuperAttr,     // arg = name << 2 | two arguments << 1 | as LoadMethod
+  LoadSuperAttr,  // arg = name << 2 | two arguments << 1 | as LoadMethod
   Intrinsic1,
   Intrinsic2,
 };
@@ -73,11 +73,11 @@ const OpEncoding& encodingOf(Op op);
 
 // The numbers and traits that differ by version. -1 (opcodes) where the version has none.
 struct Dialect {
-  int version;                // 311, 312
+  int version;  // 311, 312
   int16_t pushNull, swap, copy, popTop, extendedArg, kwNames, call, callFunctionEx;
   int16_t precall;
-  int16_t loadMethod;         // -1: LOAD_ATTR's low bit
-  int16_t endFor;             // a FOR_ITER's target is this instruction, and exhaustion goes on after it
+  int16_t loadMethod;  // -1: LOAD_ATTR's low bit
+  int16_t endFor;      // a FOR_ITER's target is this instruction, and exhaustion goes on after it
   int16_t loadSuperAttr;
   int16_t jumpBackwardNoInterrupt;
   int16_t loadFastUnchecked;  // LOAD_FAST where it does not test for unbound; encodingOf(LoadFast) is the testing one
@@ -85,7 +85,7 @@ struct Dialect {
   bool sendKeepsReceiver;     // SEND's jump leaves the receiver for END_SEND
   bool yieldCountsHandlers;   // YIELD_VALUE's arg
   uint8_t compareShift;
-  uint8_t compareMask[6];     // low bits of COMPARE_OP's arg, by Py_LT .. Py_GE
+  uint8_t compareMask[6];  // low bits of COMPARE_OP's arg, by Py_LT .. Py_GE
 };
 const Dialect& dialect();
 

@@ -24,8 +24,7 @@ struct Parts {
 };
 
 struct CompiledFunction {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* weakrefs;
   Parts parts;
@@ -45,7 +44,8 @@ bool canCapture(PyObject* function) {
 
 CodeCache* cacheOf(Parts& parts) {
   PyObject* code = reinterpret_cast<PyFunctionObject*>(parts.function.get())->func_code;
-  if (parts.cache && parts.cache->code() == code) [[likely]] return parts.cache.get();
+  if (parts.cache && parts.cache->code() == code) [[likely]]
+    return parts.cache.get();
   try {
     CodeCache::leave(parts.cache);
     parts.cache = CodeCache::find(code, parts.options.get());

@@ -15,8 +15,8 @@ struct CaptureOutcome {
   };
   Kind kind = Kind::Skip;
   std::unique_ptr<Entry> entry;
-  std::string reason;     // Skip: why
-  bool remember = true;   // Skip: do not try this code again
+  std::string reason;    // Skip: why
+  bool remember = true;  // Skip: do not try this code again
 };
 
 // Captures a call: inputs are the bound slots of the function's frame, alive during the call; options is the object that

@@ -51,18 +51,17 @@ struct Parts {
   ObjectRef module;
   ObjectRef forward;
   ObjectRef call;
-  ObjectRef type;            // the module's class when this was made
-  ObjectRef ownForward;      // "forward" in the instance's dict then, or null
-  ObjectRef classForward;    // what the class gave then, or null
-  ObjectRef globals;         // namespace of torch.nn.modules.module, or null
+  ObjectRef type;          // the module's class when this was made
+  ObjectRef ownForward;    // "forward" in the instance's dict then, or null
+  ObjectRef classForward;  // what the class gave then, or null
+  ObjectRef globals;       // namespace of torch.nn.modules.module, or null
   ObjectRef forwardName;
   std::array<ObjectRef, kHookDicts> names, globalNames;
   HookDicts hooks, globalHooks;
 };
 
 struct CompiledModuleCall {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* weakrefs;
   Parts parts;
 };
@@ -181,10 +180,14 @@ PyMemberDef members[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(make)},         {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}, {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_methods, static_cast<void*>(methods)},        {Py_tp_members, static_cast<void*>(members)},
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_methods, static_cast<void*>(methods)},
+    {Py_tp_members, static_cast<void*>(members)},
     {0, nullptr},
 };
 

@@ -256,7 +256,9 @@ class Emitter {
     bool plain = !dict || PyDict_GET_SIZE(dict) == 0;
     for (auto get : {PyException_GetCause, PyException_GetContext}) plain &= !ObjectRef::steal(get(object));
     ObjectRef args = checked(PyObject_GetAttrString(object, "args"));
-    if (!plain || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyErr_GivenExceptionMatches(object, PyExc_AttributeError) || PyErr_GivenExceptionMatches(object, PyExc_NameError) || PyErr_GivenExceptionMatches(object, PyExc_ImportError)) refuse(v);
+    if (!plain || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyErr_GivenExceptionMatches(object, PyExc_AttributeError) ||
+        PyErr_GivenExceptionMatches(object, PyExc_NameError) || PyErr_GivenExceptionMatches(object, PyExc_ImportError))
+      refuse(v);
     a.loadConst(reinterpret_cast<PyObject*>(Py_TYPE(object)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) a.loadConst(keep(ObjectRef::share(PyTuple_GET_ITEM(args.get(), i))));
     a.call(static_cast<int>(PyTuple_GET_SIZE(args.get())));
@@ -386,9 +388,12 @@ class Emitter {
       storeTemp(i);
     } else {
       PyTypeObject* base = &PyBaseObject_Type;
-      if (i->contents) base = i->contents->kind == Kind::List ? &PyList_Type : i->contents->kind == Kind::Tuple ? &PyTuple_Type : i->contents->kind == Kind::Set
-                                  ? (PyType_IsSubtype(type, &PyFrozenSet_Type) ? &PyFrozenSet_Type : &PySet_Type)
-                                  : PyType_IsSubtype(type, &PyODict_Type) ? &PyODict_Type : &PyDict_Type;
+      if (i->contents)
+        base = i->contents->kind == Kind::List         ? &PyList_Type
+               : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
+               : i->contents->kind == Kind::Set        ? (PyType_IsSubtype(type, &PyFrozenSet_Type) ? &PyFrozenSet_Type : &PySet_Type)
+               : PyType_IsSubtype(type, &PyODict_Type) ? &PyODict_Type
+                                                       : &PyDict_Type;
       a.loadConst(attributeOf(*base, "__new__"));
       a.loadConst(typeObject);
       bool immutable = i->contents && (i->contents->kind == Kind::Tuple || base == &PyFrozenSet_Type);

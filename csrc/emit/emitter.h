@@ -11,10 +11,10 @@
 namespace cdynamo {
 
 struct Emitted {
-  Ref<PyCodeObject> code;               // null: direct, the result is graph output number `direct`
+  Ref<PyCodeObject> code;  // null: direct, the result is graph output number `direct`
   int32_t direct = -1;
-  std::vector<const Source*> objects;   // what the second tuple holds
-  ObjectRef graphBox;                   // a list: item 0 must be set to the graph's callable before the code runs
+  std::vector<const Source*> objects;  // what the second tuple holds
+  ObjectRef graphBox;                  // a list: item 0 must be set to the graph's callable before the code runs
 };
 
 // Code for a frame that returned `result`. Fills trace.graph.outputs. Throws Unsupported(Unreconstructable).

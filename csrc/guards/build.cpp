@@ -113,8 +113,8 @@ class ProgramBuilder {
 
   // Metadata that the guards do not look at (leaf, offset) may differ among those that share a guard.
   static bool sameGuard(const TensorMeta& a, const TensorMeta& b) {
-    return a.dtype == b.dtype && a.device == b.device && a.layout == b.layout && a.requiresGrad == b.requiresGrad &&
-           a.isInference == b.isInference && a.isConj == b.isConj && a.isNeg == b.isNeg && a.sizes == b.sizes && a.strides == b.strides;
+    return a.dtype == b.dtype && a.device == b.device && a.layout == b.layout && a.requiresGrad == b.requiresGrad && a.isInference == b.isInference &&
+           a.isConj == b.isConj && a.isNeg == b.isNeg && a.sizes == b.sizes && a.strides == b.strides;
   }
 
   uint32_t guardFor(const GuardFact& fact) {
@@ -139,8 +139,7 @@ class ProgramBuilder {
   void noteKnownTypes() {
     knownType_.assign(program_->sources_.size(), nullptr);
     for (const GuardFact& fact : program_->facts_)
-      if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor)
-        knownType_[fact.reg] = reinterpret_cast<PyTypeObject*>(fact.object.get());
+      if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor) knownType_[fact.reg] = reinterpret_cast<PyTypeObject*>(fact.object.get());
   }
 
   bool knownDict(int32_t reg) const {
@@ -268,9 +267,7 @@ class ProgramBuilder {
         return other(level, index);
       case FactKind::DictLacks: return program_->dictGroups_[group].facts.push_back(index);
       case FactKind::FunctionIs: return withNumber(Op::FunctionIs, 0);
-      case FactKind::Tensor:
-        program_->guardOfMeta_[static_cast<size_t>(fact.number)] = guardFor(fact);
-        return withNumber(Op::Tensors, fact.number);
+      case FactKind::Tensor: program_->guardOfMeta_[static_cast<size_t>(fact.number)] = guardFor(fact); return withNumber(Op::Tensors, fact.number);
       case FactKind::SameObject:
       case FactKind::DistinctObjects:
         level = std::max(level, source(fact.other).id);
@@ -345,10 +342,10 @@ class ProgramBuilder {
   const FactList& facts_;
   const std::vector<const Source*>& wanted_;
   std::unique_ptr<GuardProgram> program_;
-  std::vector<int32_t> registerOf_;  // by the table's source id
+  std::vector<int32_t> registerOf_;    // by the table's source id
   std::vector<const Source*> needed_;  // by id; null: not needed
   std::vector<std::vector<const Source*>> levels_;
-  std::vector<uint32_t> levelEnd_;  // number of registers up to and with the level
+  std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register
   std::vector<int32_t> groupOf_;          // by register
   std::unordered_map<PyTypeObject*, size_t> typeGroupOf_;

@@ -40,9 +40,7 @@ bool equalFrozensets(PyObject* a, PyObject* b) {
 }
 
 // torch.device, torch.dtype, torch.Size and the like: C types whose == is C code.
-bool isTorchConstant(PyTypeObject* type) {
-  return std::strcmp(type->tp_name, "torch.device") == 0 || std::strcmp(type->tp_name, "torch.Size") == 0;
-}
+bool isTorchConstant(PyTypeObject* type) { return std::strcmp(type->tp_name, "torch.device") == 0 || std::strcmp(type->tp_name, "torch.Size") == 0; }
 
 bool isEllipsisLike(PyObject* constant) { return constant == Py_None || constant == Py_Ellipsis || constant == Py_NotImplemented; }
 

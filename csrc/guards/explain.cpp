@@ -21,9 +21,7 @@ std::string textOf(ObjectRef text, size_t limit) {
   return whole;
 }
 
-std::string reprOf(PyObject* object, size_t limit = 200) {
-  return object ? textOf(ObjectRef::steal(PyObject_Repr(object)), limit) : "<gone>";
-}
+std::string reprOf(PyObject* object, size_t limit = 200) { return object ? textOf(ObjectRef::steal(PyObject_Repr(object)), limit) : "<gone>"; }
 
 std::string idOf(PyObject* object) { return std::to_string(reinterpret_cast<uintptr_t>(object)); }
 
@@ -74,7 +72,8 @@ class Explainer {
       case FactKind::TypeIs: return "___check_type_id(" + subject + ", " + idOf(object) + "), type=" + reprOf(object);
       case FactKind::IdentityIs:
         if (object == Py_None || (object && PyBool_Check(object))) return subject + " is " + reprOf(object);
-        return "___check_obj_id(" + subject + ", " + idOf(object) + "), type=" + (object ? reprOf(reinterpret_cast<PyObject*>(Py_TYPE(object))) : "<gone>");
+        return "___check_obj_id(" + subject + ", " + idOf(object) +
+               "), type=" + (object ? reprOf(reinterpret_cast<PyObject*>(Py_TYPE(object))) : "<gone>");
       case FactKind::IdentityIsNot: return subject + " is not " + (object == Py_None ? "None" : reprOf(object));
       case FactKind::EqualsConstant: return subject + " == " + reprOf(object);
       case FactKind::Length: return "len(" + subject + ") == " + std::to_string(fact.number);
@@ -119,8 +118,8 @@ class Explainer {
     };
     ObjectRef dtype = ObjectRef::steal(dtypeObject(meta.dtype)), device = ObjectRef::steal(deviceObject(meta.device));
     return "check_tensor(" + subject + ", " + reinterpret_cast<PyTypeObject*>(fact.object.get())->tp_name + ", " + reprOf(dtype.get()) +
-           ", device=" + reprOf(device.get()) + ", requires_grad=" + (meta.requiresGrad ? "True" : "False") + ", size=" +
-           dims(meta.sizes) + ", stride=" + dims(meta.strides) + ")";
+           ", device=" + reprOf(device.get()) + ", requires_grad=" + (meta.requiresGrad ? "True" : "False") + ", size=" + dims(meta.sizes) +
+           ", stride=" + dims(meta.strides) + ")";
   }
 
   // Null where the value cannot be reached.
@@ -177,7 +176,8 @@ class Explainer {
     };
     PyObject* object = fact.object.get();
     switch (fact.kind) {
-      case FactKind::TypeIs: return unless(Py_IS_TYPE(subject, reinterpret_cast<PyTypeObject*>(object)), reprOf(reinterpret_cast<PyObject*>(Py_TYPE(subject))));
+      case FactKind::TypeIs:
+        return unless(Py_IS_TYPE(subject, reinterpret_cast<PyTypeObject*>(object)), reprOf(reinterpret_cast<PyObject*>(Py_TYPE(subject))));
       case FactKind::IdentityIs: return unless(subject == object, object == Py_None ? reprOf(subject) : "id " + idOf(subject));
       case FactKind::IdentityIsNot: return unless(subject != object, "");
       case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
@@ -240,7 +240,8 @@ class Explainer {
     TensorOddity oddity = TensorOddity::None;
     if (text.empty() && !seen && !readTensorMeta(subject, now, &oddity))
       return "tensor '" + name(fact.reg) + "' is not a plain one: " + describeOddity(oddity);
-    if (text.empty() && !seen && (now.isInference != meta.isInference || now.isConj != meta.isConj || now.isNeg != meta.isNeg || now.layout != meta.layout))
+    if (text.empty() && !seen &&
+        (now.isInference != meta.isInference || now.isConj != meta.isConj || now.isNeg != meta.isNeg || now.layout != meta.layout))
       return "tensor '" + name(fact.reg) + "' dispatch key set mismatch. expected " + condition(fact);
     return text;
   }

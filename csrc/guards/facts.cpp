@@ -16,7 +16,8 @@ uint64_t FactList::keyOf(const Fact& f) {
   uint64_t h = mix(0x1234567, static_cast<uint64_t>(f.kind));
   h = mix(h, reinterpret_cast<uint64_t>(f.source));
   h = mix(h, reinterpret_cast<uint64_t>(f.otherSource));
-  if (f.kind == FactKind::Tensor || f.kind == FactKind::DictKeys || f.kind == FactKind::SetEquals || f.kind == FactKind::SetOrder || f.kind == FactKind::EqualsConstant)
+  if (f.kind == FactKind::Tensor || f.kind == FactKind::DictKeys || f.kind == FactKind::SetEquals || f.kind == FactKind::SetOrder ||
+      f.kind == FactKind::EqualsConstant)
     return h;
   h = mix(h, reinterpret_cast<uint64_t>(f.object.get()));
   h = mix(h, reinterpret_cast<uint64_t>(f.name.get()));
@@ -38,9 +39,7 @@ void FactList::truncate(size_t position) {
 }
 
 void FactList::typeIs(const Source* s, PyTypeObject* type) { add({.kind = FactKind::TypeIs, .source = s, .object = ObjectRef::share(type)}); }
-void FactList::identityIs(const Source* s, PyObject* object) {
-  add({.kind = FactKind::IdentityIs, .source = s, .object = ObjectRef::share(object)});
-}
+void FactList::identityIs(const Source* s, PyObject* object) { add({.kind = FactKind::IdentityIs, .source = s, .object = ObjectRef::share(object)}); }
 void FactList::identityIsNot(const Source* s, PyObject* object) {
   add({.kind = FactKind::IdentityIsNot, .source = s, .object = ObjectRef::share(object)});
 }
@@ -57,7 +56,10 @@ void FactList::typeLookup(PyTypeObject* type, PyObject* name, PyObject* expected
 }
 void FactList::functionIs(const Source* s, PyObject* function) {
   auto* f = reinterpret_cast<PyFunctionObject*>(function);
-  add({.kind = FactKind::FunctionIs, .source = s, .object = ObjectRef::share(f->func_code), .name = ObjectRef::share(f->func_kwdefaults),
+  add({.kind = FactKind::FunctionIs,
+       .source = s,
+       .object = ObjectRef::share(f->func_code),
+       .name = ObjectRef::share(f->func_kwdefaults),
        .expected = ObjectRef::share(f->func_defaults)});
 }
 void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta) {

@@ -11,23 +11,23 @@
 namespace cdynamo {
 
 enum class FactKind : uint8_t {
-  TypeIs,          // type(source) is object
-  IdentityIs,      // source is object
-  IdentityIsNot,   // source is not object (mostly: is not None)
-  EqualsConstant,  // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
-  Length,          // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
-  DictLacks,       // dict source has no key object
-  DictKeys,        // dict source has exactly the keys of tuple object, in that order
-  SetEquals,       // set source equals the frozenset object
-  SetOrder,        // set source gives the items of tuple object, in that order
-  TypeLookup,      // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
-  FunctionIs,      // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
-  Tensor,          // source is a tensor of exactly type `object`, with metadata tensors[number]
-  SameObject,      // source is otherSource
-  DistinctObjects, // source is not otherSource
-  LacksAttr,       // the slot or C attribute `object` of source is unset
-  AbcToken,        // abc.get_cache_token() is number (an isinstance answer came from an ABC)
-  DynamicBranch,   // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
+  TypeIs,           // type(source) is object
+  IdentityIs,       // source is object
+  IdentityIsNot,    // source is not object (mostly: is not None)
+  EqualsConstant,   // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
+  Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
+  DictLacks,        // dict source has no key object
+  DictKeys,         // dict source has exactly the keys of tuple object, in that order
+  SetEquals,        // set source equals the frozenset object
+  SetOrder,         // set source gives the items of tuple object, in that order
+  TypeLookup,       // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
+  FunctionIs,       // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
+  Tensor,           // source is a tensor of exactly type `object`, with metadata tensors[number]
+  SameObject,       // source is otherSource
+  DistinctObjects,  // source is not otherSource
+  LacksAttr,        // the slot or C attribute `object` of source is unset
+  AbcToken,         // abc.get_cache_token() is number (an isinstance answer came from an ABC)
+  DynamicBranch,    // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
 };
 
 struct Fact {

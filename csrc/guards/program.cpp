@@ -115,7 +115,8 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         break;
       case Op::LoadClosureCell:
         for (; step != end; step++)
-          if (!inputs.function || (regs[step->aux] = readClosureCell(inputs.function, static_cast<int32_t>(step->word.number))) == nullptr) return false;
+          if (!inputs.function || (regs[step->aux] = readClosureCell(inputs.function, static_cast<int32_t>(step->word.number))) == nullptr)
+            return false;
         break;
       case Op::LoadCell:
         for (; step != end; step++)
@@ -125,7 +126,8 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++) {
           if (step + kAhead < end) __builtin_prefetch(reinterpret_cast<char*>(regs[step[kAhead].reg]) + step[kAhead].word.number);
           PyObject* dict = dictAtSlot(regs[step->reg], step->word.number);
-          if (dict == nullptr) [[unlikely]] dict = makeInstanceDict(regs, *step, temporaries);
+          if (dict == nullptr) [[unlikely]]
+            dict = makeInstanceDict(regs, *step, temporaries);
           if (dict == nullptr) return false;
           regs[step->aux] = dict;
         }
@@ -133,7 +135,8 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
       case Op::LoadInstanceDict:
         for (; step != end; step++) {
           PyObject* dict = peekInstanceDict(regs[step->reg]);
-          if (dict == nullptr) [[unlikely]] dict = makeInstanceDict(regs, *step, temporaries);
+          if (dict == nullptr) [[unlikely]]
+            dict = makeInstanceDict(regs, *step, temporaries);
           if (dict == nullptr) return false;
           regs[step->aux] = dict;
         }

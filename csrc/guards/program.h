@@ -82,13 +82,35 @@ class GuardProgram {
 
   enum class Op : uint8_t {
     // Registers that are loaded in each call. Step: aux is the register, reg its base.
-    LoadLocal, LoadFunction, LoadClosureCell, LoadCell, LoadDictSlot, LoadInstanceDict, LoadSequenceItem, LoadAttr, LoadType,
-    LoadDequeItem, LoadWeakReferent,
+    LoadLocal,
+    LoadFunction,
+    LoadClosureCell,
+    LoadCell,
+    LoadDictSlot,
+    LoadInstanceDict,
+    LoadSequenceItem,
+    LoadAttr,
+    LoadType,
+    LoadDequeItem,
+    LoadWeakReferent,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
-    TypeIs, IsObject, IsReferent, EqualsConstant, Length, DictLength, FunctionIs, SameObject, DistinctObjects, IsDict,
+    TypeIs,
+    IsObject,
+    IsReferent,
+    EqualsConstant,
+    Length,
+    DictLength,
+    FunctionIs,
+    SameObject,
+    DistinctObjects,
+    IsDict,
     OtherFact,
     // Begin and end are numbers in dictRegisters_, emptyDicts_, tensorChecks_ and typeGroups_.
-    DictVersions, EmptyDicts, Tensors, TypeVersions, GlobalStateIs,
+    DictVersions,
+    EmptyDicts,
+    Tensors,
+    TypeVersions,
+    GlobalStateIs,
   };
   struct Step {
     uint32_t reg;
@@ -112,7 +134,7 @@ class GuardProgram {
     uint32_t reg;
     uint32_t firstRegister;  // of its children: every register below it is valid when the group is run
     std::vector<DictChild> children;
-    std::vector<uint32_t> facts;       // about the dict, and about the identity of its items
+    std::vector<uint32_t> facts;        // about the dict, and about the identity of its items
     std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
   };
   struct TypeGroup {

@@ -12,8 +12,7 @@ namespace cdynamo {
 namespace {
 
 struct TestGuards {
-  PyObject_HEAD
-  std::unique_ptr<GuardProgram> program;
+  PyObject_HEAD std::unique_ptr<GuardProgram> program;
 };
 
 std::string textItem(PyObject* tuple, Py_ssize_t i) {
@@ -100,8 +99,8 @@ auto guarded(Body&& body) -> decltype(body()) {
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"facts", "wanted", "local_names", "globals", nullptr};
   PyObject *facts, *wanted = nullptr, *localNames = nullptr, *globals = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O!O!O", const_cast<char**>(names), &PyList_Type, &facts, &PyTuple_Type, &wanted,
-                                   &PyTuple_Type, &localNames, &globals))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O!O!O", const_cast<char**>(names), &PyList_Type, &facts, &PyTuple_Type, &wanted, &PyTuple_Type,
+                                   &localNames, &globals))
     return nullptr;
   return guarded([&]() -> PyObject* {
     auto program = buildTestProgram(facts, wanted, localNames, globals);
@@ -190,8 +189,10 @@ PyMethodDef methods[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(make)},      {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
-    {Py_tp_methods, static_cast<void*>(methods)},    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+    {Py_tp_methods, static_cast<void*>(methods)},
+    {Py_sq_length, reinterpret_cast<void*>(length)},
     {0, nullptr},
 };
 

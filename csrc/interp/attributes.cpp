@@ -1,4 +1,6 @@
 // Attribute access by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
+#include <structmember.h>  // needs Python.h
+
 #include <cstddef>
 #include <cstring>
 
@@ -7,8 +9,6 @@
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
-
-#include <structmember.h>  // needs Python.h
 
 namespace cdynamo {
 
@@ -110,7 +110,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       // A field of a struct sequence is an item of the tuple.
       auto* tuple = as<TupleValue>(instance);
       t.load(tuple);
-      size_t at = (static_cast<size_t>(reinterpret_cast<PyMemberDescrObject*>(d)->d_member->offset) - offsetof(PyTupleObject, ob_item)) / sizeof(PyObject*);
+      size_t at =
+          (static_cast<size_t>(reinterpret_cast<PyMemberDescrObject*>(d)->d_member->offset) - offsetof(PyTupleObject, ob_item)) / sizeof(PyObject*);
       return at < tuple->items.size() ? tuple->items[at] : nullptr;
     }
     return nullptr;
@@ -248,8 +249,8 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
     // The MRO and this base's own entry are what the answer rests on.
     lookUp(t, super->startType, interned("__mro_entries__"));
     lookUp(t, base, name);
-    bool onClass = isReal(super->self) && PyType_Check(realObject(super->self)) &&
-                   realObject(super->self) == reinterpret_cast<PyObject*>(super->startType);
+    bool onClass =
+        isReal(super->self) && PyType_Check(realObject(super->self)) && realObject(super->self) == reinterpret_cast<PyObject*>(super->startType);
     if (!Py_TYPE(found)->tp_descr_get) return pinnedValue(t, found);
     if (onClass) {
       if (Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type || Py_TYPE(found) == &PyClassMethodDescr_Type)
@@ -361,7 +362,8 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
         return getAttrOrNull(t, bindDescriptor(t, typeLookup(&PyMethod_Type, func), object, t.typeOf(object), func), name);
       }
       PyTypeObject* type = t.typeOf(object);
-      if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr) return genericGetAttr(t, object, type, name);
+      if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr)
+        return genericGetAttr(t, object, type, name);
       // C types with their own attribute code: an answer that is C data can still be read.
       if (!object->source || isOpaqueReadable(real)) {
         ObjectRef held = ObjectRef::steal(PyObject_GetAttr(real, name));
@@ -404,7 +406,8 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   PyObject* custom = lookUp(t, type, getattributeName);
   bool generic = custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type);
   Value* found = attempt([&] {
-    return generic ? genericGetAttr(t, object, type, name) : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
+    return generic ? genericGetAttr(t, object, type, name)
+                   : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
   });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);

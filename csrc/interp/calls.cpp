@@ -88,14 +88,17 @@ std::string joinNames(const std::vector<std::string>& names) {
 }
 
 [[noreturn]] void missing(Trace& t, const std::string& fn, const char* kind, const std::vector<std::string>& names) {
-  raise(t, PyExc_TypeError, fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " + joinNames(names));
+  raise(t, PyExc_TypeError,
+        fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " +
+            joinNames(names));
 }
 
 // CPython's argument binding, messages included.
 void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
   const Code& code = *f.code;
   std::string fn = text(code.qualname());
-  size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()), posonly = static_cast<size_t>(code.posOnlyCount());
+  size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()),
+         posonly = static_cast<size_t>(code.posOnlyCount());
   size_t total = argc + kwonly;
   size_t given = args.args.size();
   for (size_t i = 0; i < std::min(given, argc); i++) f.locals[i] = args.args[i];
@@ -145,8 +148,12 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     std::string takes = nd ? "from " + std::to_string(argc - nd) + " to " + std::to_string(argc) : std::to_string(argc);
     size_t kwGiven = 0;
     for (size_t i = argc; i < total; i++) kwGiven += f.locals[i] != nullptr;
-    std::string extra = kwGiven ? " positional argument" + std::string(given == 1 ? "" : "s") + " (and " + std::to_string(kwGiven) + " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")" : "";
-    raise(t, PyExc_TypeError, fn + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra + (given == 1 && !kwGiven ? " was given" : " were given"));
+    std::string extra = kwGiven ? " positional argument" + std::string(given == 1 ? "" : "s") + " (and " + std::to_string(kwGiven) +
+                                      " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")"
+                                : "";
+    raise(t, PyExc_TypeError,
+          fn + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
+              (given == 1 && !kwGiven ? " was given" : " were given"));
   }
   std::vector<std::string> missingNames;
   for (size_t i = 0; i < argc; i++) {
@@ -201,7 +208,8 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
   bind(t, *f, parts, args);
   noteModuleFrame(t, *f);
-  if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) unsupported(BreakReason::GeneratorFrame, "calling the coroutine function " + text(code.qualname()));
+  if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR))
+    unsupported(BreakReason::GeneratorFrame, "calling the coroutine function " + text(code.qualname()));
   if (code.flags() & CO_GENERATOR) {
     auto* g = t.make<GeneratorValue>();
     g->type = &PyGen_Type;
@@ -227,10 +235,14 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
     contents->type = type;
     i->contents = contents;
   };
-  if (PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS)) adopt(t.make<DictValue>());
-  else if (PyType_FastSubclass(type, Py_TPFLAGS_LIST_SUBCLASS)) adopt(t.make<ListValue>());
-  else if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) adopt(t.make<TupleValue>());
-  else if (PyType_IsSubtype(type, &PySet_Type) || PyType_IsSubtype(type, &PyFrozenSet_Type)) adopt(t.make<SetValue>());
+  if (PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS))
+    adopt(t.make<DictValue>());
+  else if (PyType_FastSubclass(type, Py_TPFLAGS_LIST_SUBCLASS))
+    adopt(t.make<ListValue>());
+  else if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS))
+    adopt(t.make<TupleValue>());
+  else if (PyType_IsSubtype(type, &PySet_Type) || PyType_IsSubtype(type, &PyFrozenSet_Type))
+    adopt(t.make<SetValue>());
   return i;
 }
 
@@ -246,7 +258,8 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
     // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() && type->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() &&
+                 type->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
       PyObject* c = plain ? t.constant(a) : nullptr;
@@ -397,16 +410,17 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   FrameState& f = *g->frame;
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
-  t.journal.onRollback([g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished] {
-    f.locals = locals;
-    f.stack = stack;
-    f.ip = ip;
-    f.nextIp = nextIp;
-    f.result = result;
-    g->started = started;
-    g->finished = finished;
-    g->running = false;
-  });
+  t.journal.onRollback(
+      [g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished] {
+        f.locals = locals;
+        f.stack = stack;
+        f.ip = ip;
+        f.nextIp = nextIp;
+        f.result = result;
+        g->started = started;
+        g->finished = finished;
+        g->running = false;
+      });
   if (!g->started) {
     if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
     if (thrown) {

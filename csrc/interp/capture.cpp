@@ -44,7 +44,8 @@ void sendEvent(const char* kind, ObjectRef payload) {
 
 ObjectRef breakPayload(PyObject* code, const char* reason, const std::string& what, const char* hint, const TracePlace* place) {
   ObjectRef stack = stackOf(place);
-  return checked(Py_BuildValue("{s:O,s:s,s:s,s:s,s:[s],s:O}", "code", code, "reason", reason, "explanation", what.c_str(), "context", what.c_str(), "hints", hint, "stack", stack.get()));
+  return checked(Py_BuildValue("{s:O,s:s,s:s,s:s,s:[s],s:O}", "code", code, "reason", reason, "explanation", what.c_str(), "context", what.c_str(),
+                               "hints", hint, "stack", stack.get()));
 }
 
 bool boolOption(PyObject* options, const char* name) {
@@ -90,7 +91,8 @@ void guardAliasing(Trace& t) {
 
 class Capture {
  public:
-  Capture(PyObject* function, const FrameInputs& inputs, PyObject* options) : function_(function), inputs_(inputs), options_(options), code_(reinterpret_cast<PyFunctionObject*>(function)->func_code) {}
+  Capture(PyObject* function, const FrameInputs& inputs, PyObject* options)
+      : function_(function), inputs_(inputs), options_(options), code_(reinterpret_cast<PyFunctionObject*>(function)->func_code) {}
 
   CaptureOutcome run() {
     fullgraph_ = boolOption(options_, "fullgraph");
@@ -107,7 +109,8 @@ class Capture {
     GradModeScope gradScope;
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
-    if (globals.functionModes > 0 || globals.dispatchModes > 0) return skip(&t, BreakReason::TensorSubclass, "a torch-function or torch-dispatch mode is active", false);
+    if (globals.functionModes > 0 || globals.dispatchModes > 0)
+      return skip(&t, BreakReason::TensorSubclass, "a torch-function or torch-dispatch mode is active", false);
     try {
       Value* result = trace(t, code);
       return finish(t, result, globals, gradScope.before, start);
@@ -118,7 +121,8 @@ class Capture {
       std::string what = describe(raised.exception);
       if (raised.exception->kind == Kind::Instance && as<InstanceValue>(raised.exception)->exceptionArgs) {
         PyObject* args = t.snapshot(as<InstanceValue>(raised.exception)->exceptionArgs);
-        ObjectRef text = args ? ObjectRef::steal(PyTuple_GET_SIZE(args) == 1 ? PyObject_Str(PyTuple_GET_ITEM(args, 0)) : PyObject_Repr(args)) : nullptr;
+        ObjectRef text =
+            args ? ObjectRef::steal(PyTuple_GET_SIZE(args) == 1 ? PyObject_Str(PyTuple_GET_ITEM(args, 0)) : PyObject_Repr(args)) : nullptr;
         const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
         PyErr_Clear();
         if (utf8) what = std::string(as<InstanceValue>(raised.exception)->type->tp_name) + ": " + utf8;
@@ -196,8 +200,8 @@ class Capture {
         checkedStatus(PyList_Append(guards.get(), text.get()));
       }
     }
-    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:d,s:s,s:n}", "code", code_, "graph", program.get(), "guards", guards.get(), "seconds", seconds, "reason", "return_value",
-                                               "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
+    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:d,s:s,s:n}", "code", code_, "graph", program.get(), "guards", guards.get(), "seconds",
+                                               seconds, "reason", "return_value", "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
     CaptureOutcome outcome;
     outcome.kind = CaptureOutcome::Kind::Install;
     outcome.entry = std::move(entry);

@@ -11,22 +11,22 @@ enum class Signal : uint8_t { Running, Returned, Yielded };
 
 struct FrameState {
   const Code* code = nullptr;
-  InstrIndex ip = 0;                    // the instruction being run
+  InstrIndex ip = 0;  // the instruction being run
   InstrIndex nextIp = 0;
-  std::vector<Value*> locals;           // localsplus; null: unbound
+  std::vector<Value*> locals;  // localsplus; null: unbound
   std::vector<Value*> stack;
   FrameState* parent = nullptr;
   Value* function = nullptr;
-  PyObject* globals = nullptr;          // borrowed
-  PyObject* builtins = nullptr;         // borrowed
-  DictValue* globalsDict = nullptr;     // twin of globals
+  PyObject* globals = nullptr;       // borrowed
+  PyObject* builtins = nullptr;      // borrowed
+  DictValue* globalsDict = nullptr;  // twin of globals
   DictValue* builtinsDict = nullptr;
-  Value* closure = nullptr;             // tuple of cells, or null
-  DictValue* names = nullptr;           // class bodies: the namespace
+  Value* closure = nullptr;    // tuple of cells, or null
+  DictValue* names = nullptr;  // class bodies: the namespace
   TracePlace* place = nullptr;
   Signal signal = Signal::Running;
-  Value* result = nullptr;              // returned or yielded
-  Checkpoint atInstruction;             // state before the current instruction
+  Value* result = nullptr;   // returned or yielded
+  Checkpoint atInstruction;  // state before the current instruction
   // Values popped by the current instruction from below `lowWater`, latest last: what a rollback pushes back.
   std::vector<Value*> popped;
   size_t lowWater = 0;

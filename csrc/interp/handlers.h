@@ -1,7 +1,7 @@
 // One handler per op, defined in the file of its family.
 #pragma once
-#include "bytecode/op.h"
 #include "bytecode/instruction.h"
+#include "bytecode/op.h"
 #include "interp/frame.h"
 
 namespace cdynamo {

@@ -10,22 +10,26 @@ namespace cdynamo {
 
 ListValue* asList(Value* v) {
   if (v->kind == Kind::List) return as<ListValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::List) return as<ListValue>(as<InstanceValue>(v)->contents);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::List)
+    return as<ListValue>(as<InstanceValue>(v)->contents);
   return nullptr;
 }
 TupleValue* asTuple(Value* v) {
   if (v->kind == Kind::Tuple) return as<TupleValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Tuple) return as<TupleValue>(as<InstanceValue>(v)->contents);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Tuple)
+    return as<TupleValue>(as<InstanceValue>(v)->contents);
   return nullptr;
 }
 DictValue* asDict(Value* v) {
   if (v->kind == Kind::Dict) return as<DictValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Dict) return as<DictValue>(as<InstanceValue>(v)->contents);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Dict)
+    return as<DictValue>(as<InstanceValue>(v)->contents);
   return nullptr;
 }
 SetValue* asSet(Value* v) {
   if (v->kind == Kind::Set) return as<SetValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Set) return as<SetValue>(as<InstanceValue>(v)->contents);
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Set)
+    return as<SetValue>(as<InstanceValue>(v)->contents);
   return nullptr;
 }
 
@@ -39,7 +43,8 @@ Value* pythonSpecial(Trace& t, Value* v, const char* name) {
   Value* method = specialMethod(t, v, name);
   if (!method) return nullptr;
   auto* bound = method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-  if (bound && isReal(bound->function) && (Py_TYPE(realObject(bound->function)) == &PyWrapperDescr_Type || Py_TYPE(realObject(bound->function)) == &PyMethodDescr_Type))
+  if (bound && isReal(bound->function) &&
+      (Py_TYPE(realObject(bound->function)) == &PyWrapperDescr_Type || Py_TYPE(realObject(bound->function)) == &PyMethodDescr_Type))
     return nullptr;
   return method;
 }
@@ -180,7 +185,8 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
         items.insert(items.begin() + r.start, fresh.begin(), fresh.end());
       } else {
         if (static_cast<Py_ssize_t>(fresh.size()) != r.count)
-          raise(t, PyExc_ValueError, "attempt to assign sequence of size " + std::to_string(fresh.size()) + " to extended slice of size " + std::to_string(r.count));
+          raise(t, PyExc_ValueError,
+                "attempt to assign sequence of size " + std::to_string(fresh.size()) + " to extended slice of size " + std::to_string(r.count));
         for (Py_ssize_t i = 0; i < r.count; i++) items[static_cast<size_t>(r.start + i * r.step)] = fresh[static_cast<size_t>(i)];
       }
       return t.setItems(l, std::move(items));
@@ -206,7 +212,8 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
     call(t, method, {{key, value}, {}});
     return;
   }
-  if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping && Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
+  if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping &&
+      Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
     unsupported(BreakReason::UnsupportedMutation, "assigning to an item of " + describe(container));
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
 }
@@ -297,7 +304,8 @@ bool contains(Trace& t, Value* container, Value* item) {
     }
   }
   if (isTensor(container)) unsupported(BreakReason::DataDependentBranch, "`in` on a tensor");
-  if (container->kind == Kind::Instance && !as<InstanceValue>(container)->contents && !specialMethod(t, container, "__iter__") && !specialMethod(t, container, "__getitem__"))
+  if (container->kind == Kind::Instance && !as<InstanceValue>(container)->contents && !specialMethod(t, container, "__iter__") &&
+      !specialMethod(t, container, "__getitem__"))
     raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   for (Value* v : itemsOf(t, container))
     if (isSame(t, v, item) || equals(t, v, item)) return true;
@@ -314,7 +322,8 @@ Value* iterate(Trace& t, Value* v) {
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
     Value* it = call(t, method, {});
-    bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator || (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));
+    bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator ||
+                    (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));
     if (!iterator) raise(t, PyExc_TypeError, std::string("iter() returned non-iterator of type '") + t.typeOf(it)->tp_name + "'");
     return it;
   }
@@ -404,7 +413,9 @@ Value* iterate(Trace& t, Value* v) {
 
 namespace {
 
-bool isRaised(Trace& t, const Raised& r, PyObject* type) { return PyType_IsSubtype(t.typeOf(r.exception), reinterpret_cast<PyTypeObject*>(type)) != 0; }
+bool isRaised(Trace& t, const Raised& r, PyObject* type) {
+  return PyType_IsSubtype(t.typeOf(r.exception), reinterpret_cast<PyTypeObject*>(type)) != 0;
+}
 
 Value* nextOf(Trace& t, IteratorValue* it) {
   if (it->done) return nullptr;
@@ -417,7 +428,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       auto* d = as<DictValue>(it->subject);
       if (static_cast<int64_t>(d->live) != it->stop) {
         t.journal.set(it->stop, -1);
-        raise(t, PyExc_RuntimeError, PyType_IsSubtype(d->type, &PyODict_Type) ? "OrderedDict mutated during iteration" : "dictionary changed size during iteration");
+        raise(t, PyExc_RuntimeError,
+              PyType_IsSubtype(d->type, &PyODict_Type) ? "OrderedDict mutated during iteration" : "dictionary changed size during iteration");
       }
       size_t at = static_cast<size_t>(it->position);
       while (at < d->entries.size() && !d->entries[at].value) at++;
@@ -479,9 +491,13 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         Value* v = next(t, it->inputs[i]);
         if (!v) {
           if (it->strict) {
-            if (i) raise(t, PyExc_ValueError, "zip() argument " + std::to_string(i + 1) + " is shorter than argument" + (i == 1 ? " 1" : "s 1-" + std::to_string(i)));
+            if (i)
+              raise(t, PyExc_ValueError,
+                    "zip() argument " + std::to_string(i + 1) + " is shorter than argument" + (i == 1 ? " 1" : "s 1-" + std::to_string(i)));
             for (size_t k = 1; k < it->inputs.size(); k++)
-              if (next(t, it->inputs[k])) raise(t, PyExc_ValueError, "zip() argument " + std::to_string(k + 1) + " is longer than argument" + (k == 1 ? " 1" : "s 1-" + std::to_string(k)));
+              if (next(t, it->inputs[k]))
+                raise(t, PyExc_ValueError,
+                      "zip() argument " + std::to_string(k + 1) + " is longer than argument" + (k == 1 ? " 1" : "s 1-" + std::to_string(k)));
           }
           return finish();
         }
@@ -605,7 +621,8 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     }
     if (SetValue* s = asSet(v)) {
       t.load(s);
-      if (s->items.size() > 1 && (!s->replayable || s->mutated)) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+      if (s->items.size() > 1 && (!s->replayable || s->mutated))
+        unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
       if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
         ObjectRef order = checked(PySequence_Tuple(s->real.get()));
         t.facts.setOrder(s->source, order.get());
@@ -639,7 +656,9 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
       std::vector<Value*> items;
       for (const DictEntry& e : d->entries) {
         if (!e.value) continue;
-        items.push_back(view->what == DictViewValue::Keys ? e.key.value : view->what == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value}));
+        items.push_back(view->what == DictViewValue::Keys     ? e.key.value
+                        : view->what == DictViewValue::Values ? e.value
+                                                              : t.tuple({e.key.value, e.value}));
       }
       return items;
     }

@@ -72,7 +72,8 @@ namespace {
 // thrown: raised before the first instruction, at the place where the frame stands.
 Signal run(Trace& t, FrameState& f, Value* thrown) {
   FrameScope scope(t, f);
-  if (t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "calls nested more than " + std::to_string(t.options.maxInlineDepth) + " deep");
+  if (t.depth > t.options.maxInlineDepth)
+    unsupported(BreakReason::RecursionLimit, "calls nested more than " + std::to_string(t.options.maxInlineDepth) + " deep");
   f.signal = Signal::Running;
   for (;;) {
     try {

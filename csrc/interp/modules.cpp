@@ -10,12 +10,12 @@ namespace cdynamo {
 namespace {
 
 struct ModuleNames {
-  PyObject* getattr = nullptr;          // nn.Module.__getattr__
-  PyObject* call = nullptr;             // nn.Module.__call__
-  PyObject* moduleDict = nullptr;       // globals of torch.nn.modules.module
-  PyTypeObject* type = nullptr;         // nn.Module
+  PyObject* getattr = nullptr;     // nn.Module.__getattr__
+  PyObject* call = nullptr;        // nn.Module.__call__
+  PyObject* moduleDict = nullptr;  // globals of torch.nn.modules.module
+  PyTypeObject* type = nullptr;    // nn.Module
   PyObject *parameters, *buffers, *modules, *forward, *callName, *compiled;
-  std::vector<PyObject*> hooks;         // instance attributes that must be empty
+  std::vector<PyObject*> hooks;  // instance attributes that must be empty
   std::vector<PyObject*> globalHooks;
 };
 
@@ -36,7 +36,8 @@ const ModuleNames& names() {
     n.callName = intern("__call__");
     n.compiled = intern("_compiled_call_impl");
     for (const char* h : {"_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks"}) n.hooks.push_back(intern(h));
-    for (const char* h : {"_global_backward_pre_hooks", "_global_backward_hooks", "_global_forward_hooks", "_global_forward_pre_hooks"}) n.globalHooks.push_back(intern(h));
+    for (const char* h : {"_global_backward_pre_hooks", "_global_backward_hooks", "_global_forward_hooks", "_global_forward_pre_hooks"})
+      n.globalHooks.push_back(intern(h));
     return n;
   }();
   return table;
@@ -109,7 +110,8 @@ Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject*
 
 bool isOpaqueReadable(PyObject* object) {
   std::string name = Py_TYPE(object)->tp_name;
-  return name == "torch.finfo" || name == "torch.iinfo" || name == "torch.Generator" || name == "types.SimpleNamespace" || isTorchConstantType(Py_TYPE(object));
+  return name == "torch.finfo" || name == "torch.iinfo" || name == "torch.Generator" || name == "types.SimpleNamespace" ||
+         isTorchConstantType(Py_TYPE(object));
 }
 
 }  // namespace cdynamo

@@ -9,8 +9,9 @@ void handleBeforeWith(Trace& t, FrameState& f, const Instr&) {
   Value* enter = specialMethod(t, manager, "__enter__");
   Value* exit = enter ? specialMethod(t, manager, "__exit__") : nullptr;
   if (!enter || !exit)
-    raise(t, PyExc_TypeError, std::string("'") + t.typeOf(manager)->tp_name + "' object does not support the context manager protocol" +
-                                  (enter ? " (missed __exit__ method)" : ""));
+    raise(t, PyExc_TypeError,
+          std::string("'") + t.typeOf(manager)->tp_name + "' object does not support the context manager protocol" +
+              (enter ? " (missed __exit__ method)" : ""));
   f.push(exit);
   f.push(call(t, enter, {}));
 }
@@ -59,9 +60,7 @@ void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.top();
   checkExceptionTypes(t, types);
   bool match = false;
-  auto one = [&](Value* v) {
-    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(t.identity(v))) != 0;
-  };
+  auto one = [&](Value* v) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(t.identity(v))) != 0; };
   if (isReal(types) && PyType_Check(realObject(types)))
     match = one(types);
   else

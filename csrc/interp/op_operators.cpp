@@ -225,7 +225,8 @@ void handleUnpackEx(Trace& t, FrameState& f, const Instr& in) {
   std::vector<Value*> items = itemsOf(t, f.pop());
   size_t before = static_cast<size_t>(unpackBefore(in.arg)), after = static_cast<size_t>(unpackAfter(in.arg));
   if (items.size() < before + after)
-    raise(t, PyExc_ValueError, "not enough values to unpack (expected at least " + std::to_string(before + after) + ", got " + std::to_string(items.size()) + ")");
+    raise(t, PyExc_ValueError,
+          "not enough values to unpack (expected at least " + std::to_string(before + after) + ", got " + std::to_string(items.size()) + ")");
   size_t rest = items.size() - after;
   for (size_t i = items.size(); i-- > rest;) f.push(items[i]);
   f.push(t.list(std::vector<Value*>(items.begin() + static_cast<ptrdiff_t>(before), items.begin() + static_cast<ptrdiff_t>(rest))));
@@ -279,7 +280,9 @@ void handleMatchClass(Trace& t, FrameState& f, const Instr& in) {
     if (args) {
       std::vector<Value*> list = itemsOf(t, args);
       if (list.size() < static_cast<size_t>(in.arg))
-        raise(t, PyExc_TypeError, std::string(type->tp_name) + "() accepts " + std::to_string(list.size()) + " positional sub-patterns (" + std::to_string(in.arg) + " given)");
+        raise(t, PyExc_TypeError,
+              std::string(type->tp_name) + "() accepts " + std::to_string(list.size()) + " positional sub-patterns (" + std::to_string(in.arg) +
+                  " given)");
       for (int i = 0; i < in.arg; i++) {
         Value* v = getAttrOrNull(t, subject, t.constant(list[static_cast<size_t>(i)]));
         if (!v) return f.push(t.none());

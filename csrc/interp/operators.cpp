@@ -12,7 +12,7 @@ namespace cdynamo {
 namespace {
 
 struct OperatorNames {
-  const char* function;   // in module operator
+  const char* function;  // in module operator
   const char* method;
   const char* reflected;
   const char* symbol;
@@ -20,12 +20,18 @@ struct OperatorNames {
 
 // By NB_* number; the in-place forms follow at +13.
 constexpr OperatorNames kBinary[] = {
-    {"add", "__add__", "__radd__", "+"},          {"and_", "__and__", "__rand__", "&"},
-    {"floordiv", "__floordiv__", "__rfloordiv__", "//"}, {"lshift", "__lshift__", "__rlshift__", "<<"},
-    {"matmul", "__matmul__", "__rmatmul__", "@"}, {"mul", "__mul__", "__rmul__", "*"},
-    {"mod", "__mod__", "__rmod__", "%"},          {"or_", "__or__", "__ror__", "|"},
-    {"pow", "__pow__", "__rpow__", "** or pow()"}, {"rshift", "__rshift__", "__rrshift__", ">>"},
-    {"sub", "__sub__", "__rsub__", "-"},          {"truediv", "__truediv__", "__rtruediv__", "/"},
+    {"add", "__add__", "__radd__", "+"},
+    {"and_", "__and__", "__rand__", "&"},
+    {"floordiv", "__floordiv__", "__rfloordiv__", "//"},
+    {"lshift", "__lshift__", "__rlshift__", "<<"},
+    {"matmul", "__matmul__", "__rmatmul__", "@"},
+    {"mul", "__mul__", "__rmul__", "*"},
+    {"mod", "__mod__", "__rmod__", "%"},
+    {"or_", "__or__", "__ror__", "|"},
+    {"pow", "__pow__", "__rpow__", "** or pow()"},
+    {"rshift", "__rshift__", "__rrshift__", ">>"},
+    {"sub", "__sub__", "__rsub__", "-"},
+    {"truediv", "__truediv__", "__rtruediv__", "/"},
     {"xor", "__xor__", "__rxor__", "^"},
 };
 constexpr int kInplace = 13;
@@ -146,7 +152,10 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
       if (e.value) t.dictSet(into, e.key, e.value);
     return into;
   }
-  auto setLike = [](Value* v) { return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) || (isReal(v) && PyAnySet_Check(realObject(v))); };
+  auto setLike = [](Value* v) {
+    return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) ||
+           (isReal(v) && PyAnySet_Check(realObject(v)));
+  };
   if (setLike(a) && setLike(b) && (base == 1 || base == 7 || base == 10 || base == 12)) {
     auto left = unorderedItems(t, a);
     auto right = unorderedItems(t, b);
@@ -183,7 +192,9 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 }
 
 [[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
-  raise(t, PyExc_TypeError, std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+  raise(t, PyExc_TypeError,
+        std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
+            t.typeOf(b)->tp_name + "'");
 }
 
 }  // namespace
@@ -217,7 +228,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
       if (!part) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
-          if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%')) unsupported(BreakReason::UnsupportedOperator, "% with " + describe(parts[i]));
+          if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
+            unsupported(BreakReason::UnsupportedOperator, "% with " + describe(parts[i]));
         part = ObjectRef::share(t.constant(str(t, parts[i])));
       }
       PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
@@ -249,8 +261,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
 
 Value* unaryOp(Trace& t, char op, Value* v) {
   if (isTensor(v)) return recordOp(t, operatorFunction(op == '-' ? "neg" : op == '+' ? "pos" : "invert"), false, {{v}, {}});
-  if (PyObject* c = t.constant(v))
-    return t.real(native(t, op == '-' ? PyNumber_Negative(c) : op == '+' ? PyNumber_Positive(c) : PyNumber_Invert(c)));
+  if (PyObject* c = t.constant(v)) return t.real(native(t, op == '-' ? PyNumber_Negative(c) : op == '+' ? PyNumber_Positive(c) : PyNumber_Invert(c)));
   const char* name = op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__";
   if (v->kind == Kind::Instance)
     if (Value* method = specialMethod(t, v, name)) return call(t, method, {});
@@ -283,7 +294,7 @@ bool equals(Trace& t, Value* a, Value* b) {
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
-    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !t.isConstant(other) ) return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
@@ -316,7 +327,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (isSequenceLike(a) && isSequenceLike(b)) {
     if (!sequenceKindMatches(t, a, b)) {
       if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
-      raise(t, PyExc_TypeError, std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+      raise(t, PyExc_TypeError,
+            std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" +
+                t.typeOf(b)->tp_name + "'");
     }
     auto x = itemsOf(t, a), y = itemsOf(t, b);
     if (x.size() != y.size() && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
@@ -342,7 +355,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     }
     return t.boolean(same == (op == Py_EQ));
   }
-  auto setLike = [](Value* v) { return asSet(v) || (isReal(v) && PyAnySet_Check(realObject(v))) || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys); };
+  auto setLike = [](Value* v) {
+    return asSet(v) || (isReal(v) && PyAnySet_Check(realObject(v))) ||
+           (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys);
+  };
   if (setLike(a) && setLike(b)) {
     auto x = unorderedItems(t, a), y = unorderedItems(t, b);
     size_t common = 0;
@@ -361,7 +377,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   }
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
-    if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) || PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
+    if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
+                 PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
       unsupported(BreakReason::UnsupportedOperator, "comparing " + describe(v));
   }
   if (op == Py_EQ || op == Py_NE) {
@@ -370,7 +387,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
     return t.boolean(isSame(t, a, b) == (op == Py_EQ));
   }
-  raise(t, PyExc_TypeError, std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+  raise(t, PyExc_TypeError,
+        std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
+            "'");
 }
 
 bool isSame(Trace& t, Value* a, Value* b) {
@@ -429,8 +448,10 @@ bool truth(Trace& t, Value* v) {
       if (!v->source || PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object)) {
         int answer = PyObject_IsTrue(object);
         if (answer < 0) raiseCurrent(t);
-        if (v->source && (object == Py_None)) t.facts.identityIs(v->source, object);
-        else if (v->source) t.typeOf(v);
+        if (v->source && (object == Py_None))
+          t.facts.identityIs(v->source, object);
+        else if (v->source)
+          t.typeOf(v);
         return answer != 0;
       }
       if (object == Py_None || object == Py_True || object == Py_False) {
@@ -459,7 +480,8 @@ bool truth(Trace& t, Value* v) {
       if (PyObject* c = t.constant(v)) return PyObject_IsTrue(c) > 0;
       if (Value* method = specialMethod(t, v, "__bool__")) {
         Value* answer = call(t, method, {});
-        if (t.typeOf(answer) != &PyBool_Type) raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
+        if (t.typeOf(answer) != &PyBool_Type)
+          raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
         return truth(t, answer);
       }
       if (specialMethod(t, v, "__len__")) return length(t, v) != 0;
@@ -499,7 +521,8 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
       return checked(PyList_AsTuple(list.get()));
     }
     case Kind::Set: {
-      ObjectRef set = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(as<SetValue>(v)->type == &PyFrozenSet_Type ? &PySet_Type : as<SetValue>(v)->type)));
+      ObjectRef set =
+          checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(as<SetValue>(v)->type == &PyFrozenSet_Type ? &PySet_Type : as<SetValue>(v)->type)));
       if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PySet_Add(set.get(), o)); })) return nullptr;
       return as<SetValue>(v)->type == &PyFrozenSet_Type ? checked(PyFrozenSet_New(set.get())) : set;
     }
@@ -619,8 +642,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function)))
-      return call1(t, method, spec ? spec : t.string(""));
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call1(t, method, spec ? spec : t.string(""));
   }
   PyObject* c = t.constant(v);
   if (!c) {

@@ -154,10 +154,56 @@ bool givesSelf(const std::string& name) {
 bool mayGiveView(const std::string& name) {
   static const std::unordered_map<std::string, bool> names = [] {
     std::unordered_map<std::string, bool> made;
-    for (const char* n : {"getitem", "getattr", "view", "view_as", "reshape", "reshape_as", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "flatten", "ravel",
-                          "narrow", "select", "unfold", "chunk", "split", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "swapaxes", "swapdims", "movedim",
-                          "moveaxis", "diagonal", "real", "imag", "view_as_real", "view_as_complex", "unflatten", "as_strided", "broadcast_to", "adjoint", "alias", "contiguous",
-                          "to", "type_as", "numpy_T", "broadcast_tensors", "meshgrid", "unsafe_chunk", "unsafe_split", "values", "indices"})
+    for (const char* n : {"getitem",
+                          "getattr",
+                          "view",
+                          "view_as",
+                          "reshape",
+                          "reshape_as",
+                          "t",
+                          "transpose",
+                          "permute",
+                          "unsqueeze",
+                          "squeeze",
+                          "expand",
+                          "expand_as",
+                          "flatten",
+                          "ravel",
+                          "narrow",
+                          "select",
+                          "unfold",
+                          "chunk",
+                          "split",
+                          "split_with_sizes",
+                          "unbind",
+                          "tensor_split",
+                          "hsplit",
+                          "vsplit",
+                          "dsplit",
+                          "swapaxes",
+                          "swapdims",
+                          "movedim",
+                          "moveaxis",
+                          "diagonal",
+                          "real",
+                          "imag",
+                          "view_as_real",
+                          "view_as_complex",
+                          "unflatten",
+                          "as_strided",
+                          "broadcast_to",
+                          "adjoint",
+                          "alias",
+                          "contiguous",
+                          "to",
+                          "type_as",
+                          "numpy_T",
+                          "broadcast_tensors",
+                          "meshgrid",
+                          "unsafe_chunk",
+                          "unsafe_split",
+                          "values",
+                          "indices"})
       made[n] = true;
     return made;
   }();
@@ -177,10 +223,10 @@ void noteViews(Trace& t, Value* result, TensorValue* base) {
 
 // x.to(its own dtype), x.contiguous() of a contiguous x, and their like give x itself, not a new tensor.
 bool givesOperandBack(const std::string& name, const CallArgs& args, const ResultMeta& result) {
-  static const std::unordered_map<std::string, bool> names = {{"to", true}, {"float", true}, {"double", true}, {"half", true}, {"bfloat16", true}, {"int", true}, {"long", true},
-                                                              {"short", true}, {"char", true}, {"byte", true}, {"bool", true}, {"cpu", true}, {"cuda", true}, {"type", true},
-                                                              {"type_as", true}, {"contiguous", true}, {"flatten", true}, {"resolve_conj", true}, {"resolve_neg", true},
-                                                              {"positive", true}, {"pos", true}};
+  static const std::unordered_map<std::string, bool> names = {
+      {"to", true},      {"float", true},      {"double", true},  {"half", true},         {"bfloat16", true},    {"int", true},      {"long", true},
+      {"short", true},   {"char", true},       {"byte", true},    {"bool", true},         {"cpu", true},         {"cuda", true},     {"type", true},
+      {"type_as", true}, {"contiguous", true}, {"flatten", true}, {"resolve_conj", true}, {"resolve_neg", true}, {"positive", true}, {"pos", true}};
   if (result.kind != ResultMeta::Tensor || args.args.empty() || !isTensor(args.args[0])) return false;
   if (!names.count(name)) return false;
   TensorMeta now = as<TensorValue>(args.args[0])->meta;
@@ -229,7 +275,8 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     if (self->type != tensorType() && self->source == nullptr) unsupported(BreakReason::TensorSubclass, "an in-place operation on a tensor subclass");
     t.noteTensorWrite(self);
     if (!(self->meta == *after)) {
-      if (self->base || self->viewed) unsupported(BreakReason::UnsupportedMutation, "an in-place operation that changes more than the data of a view or its base");
+      if (self->base || self->viewed)
+        unsupported(BreakReason::UnsupportedMutation, "an in-place operation that changes more than the data of a view or its base");
       t.journal.set(self->meta, *after);
       if (self->node && self->node->op != NodeOp::Placeholder) t.journal.set(self->node->result.tensor, *after);
     }
@@ -250,19 +297,69 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
 
 namespace {
 
-enum class Attribute : uint8_t { None, Shape, DTypeOf, DeviceOf, Ndim, RequiresGrad, IsLeaf, Layout, IsCuda, IsCpu, IsMeta, IsSparse, IsQuantized, Nbytes, ItemSize,
-                                 GetattrNode, Grad, GradFn, Class, False, Name, Names };
+enum class Attribute : uint8_t {
+  None,
+  Shape,
+  DTypeOf,
+  DeviceOf,
+  Ndim,
+  RequiresGrad,
+  IsLeaf,
+  Layout,
+  IsCuda,
+  IsCpu,
+  IsMeta,
+  IsSparse,
+  IsQuantized,
+  Nbytes,
+  ItemSize,
+  GetattrNode,
+  Grad,
+  GradFn,
+  Class,
+  False,
+  Name,
+  Names
+};
 
 Attribute attributeKind(PyObject* name) {
   static const std::unordered_map<std::string, Attribute> table = {
-      {"shape", Attribute::Shape}, {"dtype", Attribute::DTypeOf}, {"device", Attribute::DeviceOf}, {"ndim", Attribute::Ndim},
-      {"requires_grad", Attribute::RequiresGrad}, {"is_leaf", Attribute::IsLeaf}, {"layout", Attribute::Layout}, {"is_cuda", Attribute::IsCuda},
-      {"is_cpu", Attribute::IsCpu}, {"is_meta", Attribute::IsMeta}, {"is_sparse", Attribute::False}, {"is_sparse_csr", Attribute::False},
-      {"is_quantized", Attribute::False}, {"is_nested", Attribute::False}, {"is_mkldnn", Attribute::False}, {"is_mps", Attribute::False},
-      {"is_xpu", Attribute::False}, {"is_ipu", Attribute::False}, {"is_vulkan", Attribute::False}, {"is_xla", Attribute::False}, {"is_maia", Attribute::False}, {"is_mtia", Attribute::False}, {"is_ort", Attribute::False},
-      {"nbytes", Attribute::Nbytes}, {"itemsize", Attribute::ItemSize}, {"T", Attribute::GetattrNode}, {"mT", Attribute::GetattrNode},
-      {"H", Attribute::GetattrNode}, {"mH", Attribute::GetattrNode}, {"real", Attribute::GetattrNode}, {"imag", Attribute::GetattrNode},
-      {"data", Attribute::GetattrNode}, {"grad", Attribute::Grad}, {"grad_fn", Attribute::GradFn}, {"__class__", Attribute::Class}, {"name", Attribute::Name},
+      {"shape", Attribute::Shape},
+      {"dtype", Attribute::DTypeOf},
+      {"device", Attribute::DeviceOf},
+      {"ndim", Attribute::Ndim},
+      {"requires_grad", Attribute::RequiresGrad},
+      {"is_leaf", Attribute::IsLeaf},
+      {"layout", Attribute::Layout},
+      {"is_cuda", Attribute::IsCuda},
+      {"is_cpu", Attribute::IsCpu},
+      {"is_meta", Attribute::IsMeta},
+      {"is_sparse", Attribute::False},
+      {"is_sparse_csr", Attribute::False},
+      {"is_quantized", Attribute::False},
+      {"is_nested", Attribute::False},
+      {"is_mkldnn", Attribute::False},
+      {"is_mps", Attribute::False},
+      {"is_xpu", Attribute::False},
+      {"is_ipu", Attribute::False},
+      {"is_vulkan", Attribute::False},
+      {"is_xla", Attribute::False},
+      {"is_maia", Attribute::False},
+      {"is_mtia", Attribute::False},
+      {"is_ort", Attribute::False},
+      {"nbytes", Attribute::Nbytes},
+      {"itemsize", Attribute::ItemSize},
+      {"T", Attribute::GetattrNode},
+      {"mT", Attribute::GetattrNode},
+      {"H", Attribute::GetattrNode},
+      {"mH", Attribute::GetattrNode},
+      {"real", Attribute::GetattrNode},
+      {"imag", Attribute::GetattrNode},
+      {"data", Attribute::GetattrNode},
+      {"grad", Attribute::Grad},
+      {"grad_fn", Attribute::GradFn},
+      {"__class__", Attribute::Class},
+      {"name", Attribute::Name},
   };
   const char* text = PyUnicode_AsUTF8(name);
   auto found = table.find(text ? text : "");
@@ -271,9 +368,15 @@ Attribute attributeKind(PyObject* name) {
 
 int64_t elementSize(DType d) {
   switch (d) {
-    case DType::UInt8: case DType::Int8: case DType::Bool: return 1;
-    case DType::Int16: case DType::Float16: case DType::BFloat16: return 2;
-    case DType::Int32: case DType::Float32: case DType::ComplexHalf: return 4;
+    case DType::UInt8:
+    case DType::Int8:
+    case DType::Bool: return 1;
+    case DType::Int16:
+    case DType::Float16:
+    case DType::BFloat16: return 2;
+    case DType::Int32:
+    case DType::Float32:
+    case DType::ComplexHalf: return 4;
     case DType::Complex128: return 16;
     default: return 8;
   }
@@ -337,7 +440,8 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value) 
   const char* text = PyUnicode_AsUTF8(name);
   PyObject* d = typeLookup(tensor->type, name);
   if (d && Py_TYPE(d)->tp_descr_set) unsupported(BreakReason::UnsupportedMutation, std::string("setting .") + (text ? text : "?") + " of a tensor");
-  if (tensor->source) unsupported(BreakReason::UnsupportedMutation, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
+  if (tensor->source)
+    unsupported(BreakReason::UnsupportedMutation, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
   t.journal.onRollback([tensor, old = tensor->attrs] { tensor->attrs = old; });
   for (auto& [key, v] : tensor->attrs)
     if (key.get() == name) {

@@ -116,7 +116,7 @@ const Rule* findRule(const OpCall& op) {
 struct Survey {
   bool requiresGrad = false;
   bool complex = false;
-  bool odd = false;        // conj, neg, layouts
+  bool odd = false;  // conj, neg, layouts
   bool inference = false;
   bool otherDevice = false;  // not CPU
   bool unusualDevice = false;

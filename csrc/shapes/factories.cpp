@@ -162,7 +162,10 @@ bool nested(PyObject* data, uint32_t depth, Dims& sizes, DType& dtype) {
   bool list = PyList_CheckExact(data), tuple = PyTuple_CheckExact(data);
   if (!list && !tuple) {
     if (depth != sizes.size()) return false;
-    DType own = PyBool_Check(data) ? DType::Bool : PyLong_CheckExact(data) ? DType::Int64 : PyFloat_CheckExact(data) ? defaultDType() : DType::Undefined;
+    DType own = PyBool_Check(data)         ? DType::Bool
+                : PyLong_CheckExact(data)  ? DType::Int64
+                : PyFloat_CheckExact(data) ? defaultDType()
+                                           : DType::Undefined;
     if (own == DType::Undefined) return false;
     dtype = promoteTypes(dtype, own);
     return true;

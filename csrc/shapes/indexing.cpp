@@ -9,11 +9,11 @@ namespace {
 // One item of an index expression.
 struct Index {
   enum Kind : uint8_t { Integer, Slice, NewAxis, Ellipsis, Tensor } kind = Integer;
-  int64_t value = 0;                  // Integer
-  int64_t least = 0, most = 0;        // Tensor made of a list: what it holds
+  int64_t value = 0;                    // Integer
+  int64_t least = 0, most = 0;          // Tensor made of a list: what it holds
   bool has[3] = {false, false, false};  // Slice: start, stop, step given
   int64_t part[3] = {0, 0, 1};
-  TensorMeta tensor;                  // Tensor
+  TensorMeta tensor;  // Tensor
 };
 
 bool sliceParts(const Arg* parts, Index& out) {
@@ -166,9 +166,7 @@ bool applyTensors(const TensorMeta& x, const Indexed& view, Dims& sizes, Dims& s
   for (size_t i = 1; i < view.tensors.size(); i++) adjacent = adjacent && view.tensors[i].dim == view.tensors[i - 1].dim + 1;
   uint32_t front = adjacent ? view.tensors[0].dim : 0, seen = 0;
   TensorMeta source;
-  auto isIndexed = [&](uint32_t d) {
-    return std::any_of(view.tensors.begin(), view.tensors.end(), [&](const auto& at) { return at.dim == d; });
-  };
+  auto isIndexed = [&](uint32_t d) { return std::any_of(view.tensors.begin(), view.tensors.end(), [&](const auto& at) { return at.dim == d; }); };
   auto placeIndices = [&] {
     for (int64_t size : shape) {
       source.sizes.push_back(size);

@@ -132,8 +132,8 @@ class Signature {
     bytes.reserve(256);
     GlobalState state = captureGlobalState();
     if (state.functionModes != 0 || state.dispatchModes != 0 || state.functionState != 0) return false;
-    raw(static_cast<uint8_t>(op.gradEnabled | state.inferenceMode << 1 | state.autocastCpu << 2 | state.autocastCuda << 3 |
-                             state.deterministic << 4 | op.isMethod << 5));
+    raw(static_cast<uint8_t>(op.gradEnabled | state.inferenceMode << 1 | state.autocastCpu << 2 | state.autocastCuda << 3 | state.deterministic << 4 |
+                             op.isMethod << 5));
     raw(state.autocastCpuDType);
     raw(state.autocastCudaDType);
     raw(state.defaultDType);
@@ -232,17 +232,18 @@ class Describer {
     ObjectRef items = checked(list ? PyList_New(count) : PyTuple_New(count));
     for (Py_ssize_t i = 0; i < count; i++) {
       ObjectRef item = result(r.items[static_cast<size_t>(i)]);
-      if (list) PyList_SET_ITEM(items.get(), i, item.release());
-      else PyTuple_SET_ITEM(items.get(), i, item.release());
+      if (list)
+        PyList_SET_ITEM(items.get(), i, item.release());
+      else
+        PyTuple_SET_ITEM(items.get(), i, item.release());
     }
     return items;
   }
   ObjectRef describe(const TensorMeta& t) {
     ObjectRef meta = checked(makeMetaTensor(t)), device = checked(deviceObject(t.device));
     if (!describedClass_) describedClass_ = checked(PyObject_GetAttrString(fakeModule().get(), "Described"));
-    ObjectRef made = checked(PyObject_CallFunction(describedClass_.get(), "OOOOOOO", meta.get(), device.get(),
-                                                   t.requiresGrad ? Py_True : Py_False, t.isLeaf ? Py_True : Py_False,
-                                                   t.isInference ? Py_True : Py_False, t.isConj ? Py_True : Py_False,
+    ObjectRef made = checked(PyObject_CallFunction(describedClass_.get(), "OOOOOOO", meta.get(), device.get(), t.requiresGrad ? Py_True : Py_False,
+                                                   t.isLeaf ? Py_True : Py_False, t.isInference ? Py_True : Py_False, t.isConj ? Py_True : Py_False,
                                                    t.isNeg ? Py_True : Py_False));
     metas_.emplace(made.get(), &t);
     keep_.push_back(made);
@@ -332,8 +333,8 @@ ResultMeta inferByFake(const OpCall& op) {
   Describer describer;
   ObjectRef args = describer.tuple(op.args), kwargs = checked(PyDict_New());
   for (const auto& [name, value] : op.kwargs) checkedStatus(PyDict_SetItem(kwargs.get(), name.get(), describer.arg(value).get()));
-  ObjectRef tree = checked(PyObject_CallFunction(fakeInfer().get(), "OOOOO", op.target, op.isMethod ? Py_True : Py_False, args.get(),
-                                                 kwargs.get(), op.gradEnabled ? Py_True : Py_False));
+  ObjectRef tree = checked(PyObject_CallFunction(fakeInfer().get(), "OOOOO", op.target, op.isMethod ? Py_True : Py_False, args.get(), kwargs.get(),
+                                                 op.gradEnabled ? Py_True : Py_False));
   return parse(tree.get(), describer);
 }
 

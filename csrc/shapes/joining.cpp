@@ -84,7 +84,9 @@ bool roll(Call& call, ResultMeta& out) {
   const TensorMeta& x = call.tensor(0);
   Dims shifts = call.ints(1, "shifts"), dims = call.has(2, "dims") ? call.ints(2, "dims") : Dims();
   call.ignore(2, "dims");
-  if (!isContiguous(x) || suggestsChannelsLast(x.sizes, x.strides) || x.numel() == 0 || (dims.empty() ? shifts.size() != 1 : shifts.size() != dims.size())) return false;
+  if (!isContiguous(x) || suggestsChannelsLast(x.sizes, x.strides) || x.numel() == 0 ||
+      (dims.empty() ? shifts.size() != 1 : shifts.size() != dims.size()))
+    return false;
   for (int64_t d : dims)
     if (x.dim() == 0 || !wrapDim(d, x.dim())) return false;
   return giveTensor(out, x.dtype, x.device, x.sizes);

@@ -40,14 +40,18 @@ bool wrapDim(int64_t& dim, int64_t rank);
 // ---- dtypes ----
 constexpr bool isFloating(DType d) { return d == DType::Float16 || d == DType::Float32 || d == DType::Float64 || d == DType::BFloat16; }
 constexpr bool isComplex(DType d) { return d == DType::ComplexHalf || d == DType::Complex64 || d == DType::Complex128; }
-constexpr bool isIntegral(DType d, bool withBool) {
-  return (d >= DType::UInt8 && d <= DType::Int64) || (withBool && d == DType::Bool);
-}
+constexpr bool isIntegral(DType d, bool withBool) { return (d >= DType::UInt8 && d <= DType::Int64) || (withBool && d == DType::Bool); }
 constexpr int itemSize(DType d) {
   switch (d) {
-    case DType::UInt8: case DType::Int8: case DType::Bool: return 1;
-    case DType::Int16: case DType::Float16: case DType::BFloat16: return 2;
-    case DType::Int32: case DType::Float32: case DType::ComplexHalf: return 4;
+    case DType::UInt8:
+    case DType::Int8:
+    case DType::Bool: return 1;
+    case DType::Int16:
+    case DType::Float16:
+    case DType::BFloat16: return 2;
+    case DType::Int32:
+    case DType::Float32:
+    case DType::ComplexHalf: return 4;
     case DType::Complex128: return 16;
     default: return 8;
   }

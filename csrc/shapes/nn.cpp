@@ -153,8 +153,10 @@ bool pool(Call& call, ResultMeta& out) {
   const TensorMeta& x = call.tensor(0);
   Dims kernel, stride, padding, dilation(rank, 1);
   if (!call.has(1, "kernel_size") || !perDimension(call, 1, "kernel_size", rank, 1, kernel)) return false;
-  if (const Arg* given = call.arg(2, "stride"); given == nullptr || isNone(*given)) stride = kernel;
-  else if (!perDimension(call, 2, "stride", rank, 1, stride)) return false;
+  if (const Arg* given = call.arg(2, "stride"); given == nullptr || isNone(*given))
+    stride = kernel;
+  else if (!perDimension(call, 2, "stride", rank, 1, stride))
+    return false;
   if (!perDimension(call, 3, "padding", rank, 0, padding)) return false;
   if (!average && !perDimension(call, 4, "dilation", rank, 1, dilation)) return false;
   bool ceil = call.boolean(average ? 4 : 5, "ceil_mode", false);

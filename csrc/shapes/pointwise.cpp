@@ -7,13 +7,13 @@ namespace {
 
 // How an elementwise op's dtype follows from its operands.
 enum Promotion : int32_t {
-  Keep,          // the common dtype
-  ToFloat,       // integers become the default dtype
-  ToBool,        // always bool
-  FloatOnly,     // not defined for integers
-  NoBool,        // the common dtype, not defined for bool
-  IntegralOnly,  // not defined for floats
-  ExactFloat,    // floats only, and both operands of the same dtype
+  Keep,              // the common dtype
+  ToFloat,           // integers become the default dtype
+  ToBool,            // always bool
+  FloatOnly,         // not defined for integers
+  NoBool,            // the common dtype, not defined for bool
+  IntegralOnly,      // not defined for floats
+  ExactFloat,        // floats only, and both operands of the same dtype
   TensorsOnly = 64,  // or-ed: numbers are refused
   LikeInput = 128,   // or-ed: allocated with empty_like
 };
@@ -44,8 +44,10 @@ class Elementwise {
     }
     tensors_[count_++] = &t;
     promotion_.addTensor(t);
-    if (count_ == 1) shape_ = t.sizes;
-    else fits_ = fits_ && broadcastInto(shape_, t.sizes);
+    if (count_ == 1)
+      shape_ = t.sizes;
+    else
+      fits_ = fits_ && broadcastInto(shape_, t.sizes);
   }
   void add(const Operand& operand) {
     if (operand.tensor != nullptr) return add(*operand.tensor);
@@ -121,13 +123,16 @@ bool unary(Call& call, ResultMeta& out) { return giveUnary(call.tensor(0), out, 
 // Activations of torch.nn.functional: numbers and flags after the input do not change the metadata, but `inplace` does.
 bool activation(Call& call, ResultMeta& out) {
   const TensorMeta& x = call.tensor(0);
-  for (const char* name : {"negative_slope", "alpha", "scale", "input_scale", "min_val", "max_val", "beta", "threshold", "value", "lambd", "lower", "upper"})
+  for (const char* name :
+       {"negative_slope", "alpha", "scale", "input_scale", "min_val", "max_val", "beta", "threshold", "value", "lambd", "lower", "upper"})
     call.ignore(99, name);
   call.writes = call.boolean(99, "inplace", false);
   for (unsigned i = 1; i < call.positional(); i++) {
     const Arg* arg = call.arg(i, "");
-    if (arg->kind == Arg::Constant && PyBool_Check(arg->object.get())) call.writes |= call.boolean(i, "", false);
-    else call.scalar(i, "");
+    if (arg->kind == Arg::Constant && PyBool_Check(arg->object.get()))
+      call.writes |= call.boolean(i, "", false);
+    else
+      call.scalar(i, "");
   }
   auto how = static_cast<Promotion>(call.rule.detail & ~LikeInput);
   return (call.rule.detail & LikeInput) ? preserved(x, out, how) : giveUnary(x, out, how);
@@ -202,7 +207,8 @@ bool power(Call& call, ResultMeta& out) {
   op.add(exponent);
   DType common = op.common();
   if (common == DType::Bool) return false;
-  if (exponent.tensor != nullptr) return base.tensor != nullptr ? op.give(out, Keep) : giveTensor(out, common, exponent.tensor->device, exponent.tensor->sizes);
+  if (exponent.tensor != nullptr)
+    return base.tensor != nullptr ? op.give(out, Keep) : giveTensor(out, common, exponent.tensor->device, exponent.tensor->sizes);
   if (base.tensor == nullptr) return false;
   if (isIntegral(base.tensor->dtype, true) && exponent.scalar.kind == Scalar::Int && exponent.scalar.i < 0) return false;
   TensorMeta converted = *base.tensor;
@@ -227,7 +233,8 @@ bool clampOp(Call& call, ResultMeta& out) {
     if (given(low)) op.add(low);
     if (given(high)) op.add(high);
     DType common = op.common();
-    return common != DType::Bool && giveTensor(out, common, x.device, x.sizes, elementwiseStrides(std::initializer_list<const TensorMeta*>{&x}.begin(), 1, x.sizes));
+    return common != DType::Bool &&
+           giveTensor(out, common, x.device, x.sizes, elementwiseStrides(std::initializer_list<const TensorMeta*>{&x}.begin(), 1, x.sizes));
   }
   if (given(low)) op.add(low);
   if (given(high)) op.add(high);
@@ -250,8 +257,10 @@ bool where(Call& call, ResultMeta& out) {
   // Only the two values take part in the promotion; all three in the shape.
   TypePromotion promotion;
   for (const Operand* o : {&yes, &no}) {
-    if (o->tensor != nullptr) promotion.addTensor(*o->tensor);
-    else promotion.addScalar(o->scalar.dtype());
+    if (o->tensor != nullptr)
+      promotion.addTensor(*o->tensor);
+    else
+      promotion.addScalar(o->scalar.dtype());
   }
   DType common = promotion.result();
   TensorMeta first, second;
@@ -334,8 +343,8 @@ bool positive(Call& call, ResultMeta& out) {
 void addPointwiseRules(RuleTable& table) {
   constexpr uint16_t everywhere = TorchAndMethod, safe = AutocastSafe;
   table.add({"sin", "cos", "sinh", "atan", "asinh", "tanh", "erf", "sigmoid", "arctan", "arcsinh"}, unary, everywhere, HasInplace | safe, ToFloat);
-  table.add({"tan", "asin", "acos", "acosh", "atanh", "cosh", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "erfc", "erfinv",
-             "reciprocal", "lgamma", "digamma", "logit", "i0", "arcsin", "arccos", "arccosh", "arctanh"},
+  table.add({"tan",  "asin",  "acos", "acosh",  "atanh",      "cosh",   "exp",     "exp2",  "expm1", "log",    "log2",   "log10",   "log1p",
+             "sqrt", "rsqrt", "erfc", "erfinv", "reciprocal", "lgamma", "digamma", "logit", "i0",    "arcsin", "arccos", "arccosh", "arctanh"},
             unary, everywhere, HasInplace, ToFloat);
   table.add({"expit", "erf", "erfc", "exp2", "expm1", "log1p"}, unary, InSpecial, 0, ToFloat);
   table.add({"neg", "negative", "sgn"}, unary, everywhere, HasInplace | safe, NoBool);
@@ -365,7 +374,8 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"softplus"}, activation, InFunctional | InNN, 0, FloatOnly);
   table.add({"tanh", "sigmoid"}, unary, InFunctional, safe, ToFloat);
   table.add({"leaky_relu", "elu", "silu", "mish", "hardswish", "hardsigmoid"}, activation, InNN | InAten, safe, FloatOnly);
-  table.add({"leaky_relu_", "elu_", "hardtanh_", "relu6_", "silu_", "mish_", "hardswish_", "hardsigmoid_"}, activation, InNN | InFunctional, safe | Inplace, FloatOnly);
+  table.add({"leaky_relu_", "elu_", "hardtanh_", "relu6_", "silu_", "mish_", "hardswish_", "hardsigmoid_"}, activation, InNN | InFunctional,
+            safe | Inplace, FloatOnly);
   table.add({"threshold"}, activation, InFunctional, safe, FloatOnly);
   table.add({"gelu"}, gelu, InFunctional | InNN | InAten, safe);
 
@@ -408,7 +418,8 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"hypot"}, binary, everywhere, safe, ExactFloat | TensorsOnly);
   table.add({"logaddexp", "logaddexp2"}, binary, everywhere, safe, FloatOnly | TensorsOnly);
   table.add({"xlogy"}, binary, everywhere, safe, ToFloat);
-  table.add({"eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"}, binary, everywhere, NotDifferentiable | safe, ToBool);
+  table.add({"eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"}, binary, everywhere,
+            NotDifferentiable | safe, ToBool);
   table.add({"eq", "ne", "lt", "le", "gt", "ge"}, binary, InOperator, NotDifferentiable | safe, ToBool);
   table.add({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}, binary, AsMethod, NotDifferentiable | safe, ToBool);
   table.add({"logical_and", "logical_or", "logical_xor"}, binary, everywhere, HasInplace | NotDifferentiable | safe, ToBool | TensorsOnly);

@@ -63,11 +63,10 @@ class Builder {
 ObjectRef describeTensor(const TensorMeta& t) {
   ObjectRef dtype = checked(dtypeObject(t.dtype)), device = checked(deviceObject(t.device));
   ObjectRef sizes = checked(makeSize(t.sizes)), strides = checked(makeSize(t.strides));
-  return checked(Py_BuildValue("{s:O,s:O,s:O,s:O,s:N,s:N,s:N,s:N,s:N,s:L}", "dtype", dtype.get(), "device", device.get(), "sizes",
-                               sizes.get(), "strides", strides.get(), "requires_grad", PyBool_FromLong(t.requiresGrad), "is_leaf",
-                               PyBool_FromLong(t.isLeaf), "is_inference", PyBool_FromLong(t.isInference), "is_conj",
-                               PyBool_FromLong(t.isConj), "is_neg", PyBool_FromLong(t.isNeg), "offset",
-                               static_cast<long long>(t.storageOffset)));
+  return checked(Py_BuildValue("{s:O,s:O,s:O,s:O,s:N,s:N,s:N,s:N,s:N,s:L}", "dtype", dtype.get(), "device", device.get(), "sizes", sizes.get(),
+                               "strides", strides.get(), "requires_grad", PyBool_FromLong(t.requiresGrad), "is_leaf", PyBool_FromLong(t.isLeaf),
+                               "is_inference", PyBool_FromLong(t.isInference), "is_conj", PyBool_FromLong(t.isConj), "is_neg",
+                               PyBool_FromLong(t.isNeg), "offset", static_cast<long long>(t.storageOffset)));
 }
 
 ObjectRef describe(const ResultMeta& r) {
@@ -191,9 +190,8 @@ constexpr const char* kStateName = "cdynamo.GlobalState";
 template <typename T>
 ObjectRef capsule(T value, const char* name) {
   auto owned = std::make_unique<T>(std::move(value));
-  ObjectRef made = checked(PyCapsule_New(owned.get(), name, [](PyObject* self) {
-    delete static_cast<T*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
-  }));
+  ObjectRef made =
+      checked(PyCapsule_New(owned.get(), name, [](PyObject* self) { delete static_cast<T*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self))); }));
   owned.release();
   return made;
 }

@@ -17,8 +17,10 @@ bool reducedSizes(const TensorMeta& x, const Dims& dims, bool keep, Dims& out, u
   if (dims.empty()) mask = ~uint64_t{0};
   out.clear();
   for (int64_t d = 0; d < x.dim(); d++) {
-    if (!(mask >> d & 1)) out.push_back(x.sizes[d]);
-    else if (keep) out.push_back(1);
+    if (!(mask >> d & 1))
+      out.push_back(x.sizes[d]);
+    else if (keep)
+      out.push_back(1);
   }
   if (chosen != nullptr) *chosen = mask;
   return true;

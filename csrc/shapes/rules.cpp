@@ -26,9 +26,7 @@ Py_ssize_t sequenceLength(PyObject* object) {
   return -1;
 }
 
-PyObject* sequenceItem(PyObject* object, Py_ssize_t i) {
-  return PyTuple_Check(object) ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i);
-}
+PyObject* sequenceItem(PyObject* object, Py_ssize_t i) { return PyTuple_Check(object) ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i); }
 
 }  // namespace
 

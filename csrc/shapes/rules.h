@@ -85,10 +85,10 @@ class Call {
   Call(const OpCall& op, const Rule& rule) : rule(rule), op_(op) {}
 
   const Rule& rule;
-  bool grad = false;         // grad mode is on and an operand requires grad
-  bool aliases = false;      // the rule sets it: the result is a view of the first operand
-  bool isSelf = false;       // the rule sets it: the result is the first operand itself
-  bool writes = false;       // the rule sets it: the first operand is written (inplace=True)
+  bool grad = false;     // grad mode is on and an operand requires grad
+  bool aliases = false;  // the rule sets it: the result is a view of the first operand
+  bool isSelf = false;   // the rule sets it: the result is the first operand itself
+  bool writes = false;   // the rule sets it: the first operand is written (inplace=True)
 
   size_t positional() const { return op_.args.size(); }
   bool bad() const { return bad_; }

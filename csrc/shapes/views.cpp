@@ -55,8 +55,10 @@ bool flatten(Call& call, ResultMeta& out) {
   Dims shape;
   int64_t merged = 1;
   for (int64_t d = 0; d < x.dim(); d++) {
-    if (d < start || d > end) shape.push_back(x.sizes[d]);
-    else merged *= x.sizes[d];
+    if (d < start || d > end)
+      shape.push_back(x.sizes[d]);
+    else
+      merged *= x.sizes[d];
     if (d == end) shape.push_back(merged);
   }
   return giveShape(call, out, x, shape, true);
@@ -74,8 +76,10 @@ bool unflatten(Call& call, ResultMeta& out) {
   Dims parts = call.restInts(2, "sizes"), shape;
   if (x.dim() == 0 || !wrapDim(dim, x.dim()) || parts.empty() || !inferShape(parts, x.sizes[dim])) return false;
   for (int64_t d = 0; d < x.dim(); d++) {
-    if (d == dim) for (int64_t part : parts) shape.push_back(part);
-    else shape.push_back(x.sizes[d]);
+    if (d == dim)
+      for (int64_t part : parts) shape.push_back(part);
+    else
+      shape.push_back(x.sizes[d]);
   }
   return giveShape(call, out, x, shape, false);
 }
@@ -445,7 +449,7 @@ void addViewRules(RuleTable& table) {
     const char* name;
     DType dtype;
   } casts[] = {{"float", DType::Float32}, {"double", DType::Float64}, {"half", DType::Float16}, {"bfloat16", DType::BFloat16}, {"long", DType::Int64},
-               {"int", DType::Int32}, {"short", DType::Int16}, {"char", DType::Int8}, {"byte", DType::UInt8}, {"bool", DType::Bool}};
+               {"int", DType::Int32},     {"short", DType::Int16},    {"char", DType::Int8},    {"byte", DType::UInt8},        {"bool", DType::Bool}};
   for (const auto& cast : casts) table.add({cast.name}, castTo, AsMethod, safe, static_cast<int32_t>(cast.dtype));
   table.add({"cpu"}, toCpu, AsMethod, safe);
   table.add({"type_as"}, typeAs, AsMethod, safe);

@@ -76,9 +76,7 @@ ObjectRef readDequeItem(PyObject* deque, int32_t index) {
   return value;
 }
 
-ObjectRef readWeakReferent(PyObject* weakref) {
-  return PyWeakref_Check(weakref) ? ObjectRef::share(PyWeakref_GET_OBJECT(weakref)) : ObjectRef();
-}
+ObjectRef readWeakReferent(PyObject* weakref) { return PyWeakref_Check(weakref) ? ObjectRef::share(PyWeakref_GET_OBJECT(weakref)) : ObjectRef(); }
 
 Py_ssize_t rawLength(PyObject* container) {
   if (PyList_Check(container) || PyTuple_Check(container)) return Py_SIZE(container);

@@ -30,10 +30,10 @@ enum class SourceKind : uint8_t {
 
 struct Source {
   SourceKind kind;
-  int32_t index = 0;              // position in the table's order of creation is `id`; this is the kind's own number
+  int32_t index = 0;  // position in the table's order of creation is `id`; this is the kind's own number
   int32_t id = 0;
-  const Source* base = nullptr;   // null for roots
-  PyObject* object = nullptr;     // borrowed: the table owns it
+  const Source* base = nullptr;  // null for roots
+  PyObject* object = nullptr;    // borrowed: the table owns it
 };
 
 // SourceTable::name without the table: for those who keep copies of sources. rootGlobals is only compared.

@@ -172,18 +172,14 @@ bool memoryFormatFrom(PyObject* object, int8_t& out) {
   return true;
 }
 
-bool isStridedLayout(PyObject* object) {
-  return THPLayout_Check(object) && reinterpret_cast<THPLayout*>(object)->layout == c10::kStrided;
-}
+bool isStridedLayout(PyObject* object) { return THPLayout_Check(object) && reinterpret_cast<THPLayout*>(object)->layout == c10::kStrided; }
 
 PyObject* dtypeObject(DType dtype) {
   return translated([&] { return ObjectRef::share(torch::getTHPDtype(static_cast<at::ScalarType>(dtype))).release(); });
 }
 
 PyObject* deviceObject(DeviceTag device) {
-  return translated([&] {
-    return checked(THPDevice_New(at::Device(static_cast<at::DeviceType>(device.type), device.index))).release();
-  });
+  return translated([&] { return checked(THPDevice_New(at::Device(static_cast<at::DeviceType>(device.type), device.index))).release(); });
 }
 
 PyObject* layoutObject(int8_t layout) {

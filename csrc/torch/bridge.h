@@ -22,7 +22,18 @@ bool isParameter(PyObject* object);
 
 // Why a tensor cannot be described by a TensorMeta.
 enum class TensorOddity : uint8_t {
-  None, NotATensor, Undefined, Layout, Nested, Quantized, DType, SymbolicSizes, DispatchSubclass, FunctorchWrapper, Functional, ZeroTensor,
+  None,
+  NotATensor,
+  Undefined,
+  Layout,
+  Nested,
+  Quantized,
+  DType,
+  SymbolicSizes,
+  DispatchSubclass,
+  FunctorchWrapper,
+  Functional,
+  ZeroTensor,
 };
 const char* describeOddity(TensorOddity oddity);
 

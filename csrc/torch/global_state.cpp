@@ -72,8 +72,7 @@ std::string explainGlobalStateMismatch(const GlobalState& expected) {
   forEachPart(expected, [&](const char* name, const auto& field, auto now) {
     if (field != now) {
       if (!text.empty()) text += ", ";
-      text += std::string(name) + " changed from " + std::to_string(static_cast<int64_t>(field)) + " to " +
-              std::to_string(static_cast<int64_t>(now));
+      text += std::string(name) + " changed from " + std::to_string(static_cast<int64_t>(field)) + " to " + std::to_string(static_cast<int64_t>(now));
     }
     return true;
   });

@@ -54,11 +54,10 @@ std::string explainTensorMismatch(PyObject* object, const TensorGuard& guard, co
   DType dtype = static_cast<DType>(tensor.scalar_type());
   if (dtype != guard.dtype) return subject + "dtype mismatch. expected " + nameOf(guard.dtype) + ", actual " + nameOf(dtype);
   DeviceTag device{static_cast<int8_t>(tensor.device().type()), static_cast<int8_t>(tensor.device().index())};
-  if (!(device == guard.device))
-    return subject + "device mismatch. expected " + nameOf(guard.device) + ", actual " + nameOf(device);
+  if (!(device == guard.device)) return subject + "device mismatch. expected " + nameOf(guard.device) + ", actual " + nameOf(device);
   if (tensor.key_set().raw_repr() != guard.keySet)
-    return subject + "dispatch key set mismatch. expected " +
-           c10::toString(c10::DispatchKeySet(c10::DispatchKeySet::RAW, guard.keySet)) + ", actual " + c10::toString(tensor.key_set());
+    return subject + "dispatch key set mismatch. expected " + c10::toString(c10::DispatchKeySet(c10::DispatchKeySet::RAW, guard.keySet)) +
+           ", actual " + c10::toString(tensor.key_set());
   if (tensor.requires_grad() != guard.requiresGrad)
     return subject + "requires_grad mismatch. expected requires_grad=" + (guard.requiresGrad ? "1" : "0");
   at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();

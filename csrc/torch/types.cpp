@@ -27,7 +27,8 @@ PyTypeObject* generatorType() {
 }
 
 bool isTorchConstantType(PyTypeObject* type) {
-  static PyTypeObject* known[] = {torchType("dtype"), torchType("device"), torchType("layout"), torchType("memory_format"), torchType("finfo"), torchType("iinfo"), torchType("qscheme")};
+  static PyTypeObject* known[] = {torchType("dtype"), torchType("device"), torchType("layout"), torchType("memory_format"),
+                                  torchType("finfo"), torchType("iinfo"),  torchType("qscheme")};
   for (PyTypeObject* k : known)
     if (type == k) return true;
   return false;

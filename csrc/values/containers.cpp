@@ -51,7 +51,8 @@ void Trace::load(ListValue* l) {
     }
     if (bound.get() != Py_None) l->maxlen = PyLong_AsLongLong(bound.get());
     std::vector<Value*> items;
-    for (Py_ssize_t i = 0; i < n; i++) items.push_back(wrap(PyList_GET_ITEM(snapshot.get(), i), sources.dequeItem(l->source, static_cast<int32_t>(i))));
+    for (Py_ssize_t i = 0; i < n; i++)
+      items.push_back(wrap(PyList_GET_ITEM(snapshot.get(), i), sources.dequeItem(l->source, static_cast<int32_t>(i))));
     journal.set(l->loaded, true);
     l->items = std::move(items);
     return;
@@ -163,7 +164,8 @@ DictKey Trace::keyOf(Value* key) {
     case Kind::Real: {
       // An opaque object: by identity where its type hashes so.
       PyTypeObject* type = typeOf(key);
-      if (type->tp_hash == PyBaseObject_Type.tp_hash) return {key, identity(key), static_cast<Py_hash_t>(reinterpret_cast<size_t>(realObject(key)) >> 4)};
+      if (type->tp_hash == PyBaseObject_Type.tp_hash)
+        return {key, identity(key), static_cast<Py_hash_t>(reinterpret_cast<size_t>(realObject(key)) >> 4)};
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + type->tp_name);
     }
     case Kind::Tensor: {
@@ -171,7 +173,8 @@ DictKey Trace::keyOf(Value* key) {
       return identityKey(tensor, tensor->real);
     }
     case Kind::Tuple:
-    case Kind::BoundMethod: unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
+    case Kind::BoundMethod:
+      unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
     case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);

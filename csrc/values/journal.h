@@ -16,7 +16,9 @@ class Journal {
   }
   // Remembers how to undo what the caller is about to do.
   template <typename F>
-  void onRollback(F&& undo) { undo_.emplace_back(std::forward<F>(undo)); }
+  void onRollback(F&& undo) {
+    undo_.emplace_back(std::forward<F>(undo));
+  }
 
   size_t position() const { return undo_.size(); }
   void rollBack(size_t position) {

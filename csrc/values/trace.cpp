@@ -137,10 +137,10 @@ bool isConstantTree(PyObject* object) {
 
 // Objects that are constants by identity: their own operators are C code without effects.
 bool isIdentityConstantType(PyTypeObject* type) {
-  return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) ||
-         type == &PyModule_Type || type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type ||
-         type == &PyGetSetDescr_Type || type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType ||
-         PyType_IsSubtype(type, &PyModule_Type) || isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0;
+  return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) || type == &PyModule_Type ||
+         type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
+         type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType || PyType_IsSubtype(type, &PyModule_Type) ||
+         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0;
 }
 
 }  // namespace

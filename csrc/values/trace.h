@@ -104,7 +104,7 @@ class Trace {
   void load(TupleValue* tuple);
   void load(SetValue* set);
   void complete(DictValue* dict);
-  Value* cellContents(CellValue* cell);  // null: empty
+  Value* cellContents(CellValue* cell);        // null: empty
   DictValue* dictOf(InstanceValue* instance);  // its instance dictionary
 
   // ---- dict operations (raw, as C code does them) ----
@@ -116,7 +116,7 @@ class Trace {
   size_t dictLength(DictValue* d);
 
   // ---- writing ----
-  void touch(HeapValue* v);                        // marks as mutated, journaled
+  void touch(HeapValue* v);  // marks as mutated, journaled
   void setItems(ListValue* l, std::vector<Value*> items);
   void append(ListValue* l, Value* v);
   void setAdd(SetValue* s, const DictKey& k);
@@ -144,10 +144,10 @@ class Trace {
   // Where the interpreter is, for nodes and messages.
   const TracePlace* place = nullptr;
   const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
-  FrameState* frame = nullptr;         // innermost
-  int depth = 0;                       // of inlined calls
+  FrameState* frame = nullptr;              // innermost
+  int depth = 0;                            // of inlined calls
   int vmapLevel = 0;
-  Value* handledException = nullptr;   // what a bare raise would raise; null: none
+  Value* handledException = nullptr;  // what a bare raise would raise; null: none
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();

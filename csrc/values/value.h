@@ -18,23 +18,23 @@ class Trace;
 struct FrameState;
 
 enum class Kind : uint8_t {
-  Real,         // a real Python object: constants, types, functions, modules, anything that is only looked at
+  Real,  // a real Python object: constants, types, functions, modules, anything that is only looked at
   Tensor,
-  List,         // also collections.deque, by type
-  Tuple,        // also named tuples and torch.Size, by type
-  Dict,         // also OrderedDict and defaultdict, by type
-  Set,          // also frozenset, by type
-  Instance,     // of a Python class, existing or made by the trace
+  List,      // also collections.deque, by type
+  Tuple,     // also named tuples and torch.Size, by type
+  Dict,      // also OrderedDict and defaultdict, by type
+  Set,       // also frozenset, by type
+  Instance,  // of a Python class, existing or made by the trace
   Cell,
-  Function,     // made by the trace (MAKE_FUNCTION)
+  Function,  // made by the trace (MAKE_FUNCTION)
   BoundMethod,
   Slice,
   Iterator,
   Generator,
   Super,
-  DictView,     // keys, values, items
-  Property,     // descriptors made by the trace: property, staticmethod, classmethod
-  Unbound,      // the marker for an unbound local on the stack
+  DictView,  // keys, values, items
+  Property,  // descriptors made by the trace: property, staticmethod, classmethod
+  Unbound,   // the marker for an unbound local on the stack
 };
 
 struct Value {
@@ -53,7 +53,7 @@ struct RealValue final : Value {
 
 struct TensorValue final : Value {
   TensorValue() : Value(Kind::Tensor) {}
-  Node* node = nullptr;          // null for an input that no operation used yet
+  Node* node = nullptr;  // null for an input that no operation used yet
   TensorMeta meta;
   PyTypeObject* type = nullptr;  // torch.Tensor, Parameter, a subclass; borrowed (kept by the trace)
   PyObject* real = nullptr;      // an input: the real tensor, borrowed (kept by the caller during the capture)
@@ -76,15 +76,15 @@ struct HeapValue : Value {
 struct ListValue final : HeapValue {
   ListValue() : HeapValue(Kind::List) {}
   std::vector<Value*> items;
-  bool loaded = true;            // false: items of `real` not read yet, and `items` are those appended since
-  int64_t maxlen = -1;           // collections.deque: its bound, -1 for none
+  bool loaded = true;   // false: items of `real` not read yet, and `items` are those appended since
+  int64_t maxlen = -1;  // collections.deque: its bound, -1 for none
 };
 
 struct TupleValue final : HeapValue {
   TupleValue() : HeapValue(Kind::Tuple) {}
   std::vector<Value*> items;
   bool loaded = true;
-  ObjectRef constant;            // the real tuple, where all items are constants and somebody asked
+  ObjectRef constant;  // the real tuple, where all items are constants and somebody asked
 };
 
 // A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value.
@@ -102,8 +102,8 @@ struct DictKeyEqual {
 
 struct DictEntry {
   DictKey key;
-  Value* value = nullptr;        // null: deleted, or known to be absent in `real`
-  bool written = false;          // differs from what `real` holds
+  Value* value = nullptr;  // null: deleted, or known to be absent in `real`
+  bool written = false;    // differs from what `real` holds
 };
 
 // Insertion-ordered; entries are never erased from the vector while tracing, only marked.
@@ -111,8 +111,8 @@ struct DictValue final : HeapValue {
   DictValue() : HeapValue(Kind::Dict) {}
   std::vector<DictEntry> entries;
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
-  size_t live = 0;               // entries with a value
-  bool complete = true;          // false: `real` may hold keys that nobody asked for yet
+  size_t live = 0;       // entries with a value
+  bool complete = true;  // false: `real` may hold keys that nobody asked for yet
   bool keysGuarded = false;
   Value* defaultFactory = nullptr;
   PyObject* shadowOf = nullptr;  // borrowed: the instance whose __dict__ this is, where known
@@ -120,8 +120,8 @@ struct DictValue final : HeapValue {
 
 struct SetValue final : HeapValue {
   SetValue() : HeapValue(Kind::Set) {}
-  std::vector<DictKey> items;    // insertion order of the trace
-  bool replayable = true;        // made by adding `items` one by one: CPython's order is known
+  std::vector<DictKey> items;  // insertion order of the trace
+  bool replayable = true;      // made by adding `items` one by one: CPython's order is known
   bool orderGuarded = false;
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
@@ -131,27 +131,27 @@ struct SetValue final : HeapValue {
 // instance dictionary; slots live beside it; `contents` holds the inherited part of a subclass of dict, list, ...
 struct InstanceValue final : HeapValue {
   InstanceValue() : HeapValue(Kind::Instance) {}
-  DictValue* dict = nullptr;     // made on first use
+  DictValue* dict = nullptr;                        // made on first use
   std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
-  HeapValue* contents = nullptr; // ListValue, DictValue, TupleValue, SetValue
-  Value* exceptionArgs = nullptr;  // exceptions: the args tuple
+  HeapValue* contents = nullptr;                    // ListValue, DictValue, TupleValue, SetValue
+  Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
 };
 
 struct CellValue final : HeapValue {
   CellValue() : HeapValue(Kind::Cell) {}
-  Value* contents = nullptr;     // null: empty
+  Value* contents = nullptr;  // null: empty
   bool loaded = true;
 };
 
 struct FunctionValue final : HeapValue {
   FunctionValue() : HeapValue(Kind::Function) {}
-  PyObject* code = nullptr;      // borrowed from the enclosing code's constants
-  PyObject* globals = nullptr;   // borrowed
-  Value* defaults = nullptr;     // tuple
-  Value* kwdefaults = nullptr;   // dict
+  PyObject* code = nullptr;     // borrowed from the enclosing code's constants
+  PyObject* globals = nullptr;  // borrowed
+  Value* defaults = nullptr;    // tuple
+  Value* kwdefaults = nullptr;  // dict
   Value* annotations = nullptr;
-  Value* closure = nullptr;      // tuple of cells
-  DictValue* dict = nullptr;     // attributes set on it (functools.wraps)
+  Value* closure = nullptr;   // tuple of cells
+  DictValue* dict = nullptr;  // attributes set on it (functools.wraps)
 };
 
 struct BoundMethodValue final : Value {
@@ -190,9 +190,9 @@ struct IteratorValue final : HeapValue {
   enum What : uint8_t { Sequence, Range, Zip, Enumerate, Map, Filter, Chain, DictItems, Repeat, Count, Islice, CallIter, Reversed, ItemProtocol };
   explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
   What what;
-  Value* subject = nullptr;          // Sequence: the list or tuple; Map/Filter: the function; ...
-  Value* subjectOf = nullptr;        // Sequence: what was iterated over, where that was neither list nor tuple
-  std::vector<Value*> inputs;        // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
+  Value* subject = nullptr;    // Sequence: the list or tuple; Map/Filter: the function; ...
+  Value* subjectOf = nullptr;  // Sequence: what was iterated over, where that was neither list nor tuple
+  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
   int64_t position = 0;
   int64_t stop = -1;
   int64_t step = 1;
@@ -202,7 +202,7 @@ struct IteratorValue final : HeapValue {
 
 struct GeneratorValue final : HeapValue {
   GeneratorValue() : HeapValue(Kind::Generator) {}
-  FrameState* frame = nullptr;   // owned by the trace
+  FrameState* frame = nullptr;  // owned by the trace
   bool started = false;
   bool running = false;
   bool finished = false;
@@ -214,7 +214,9 @@ struct UnboundValue final : Value {
 };
 
 template <typename T>
-inline T* as(Value* v) { return static_cast<T*>(v); }
+inline T* as(Value* v) {
+  return static_cast<T*>(v);
+}
 
 inline bool isReal(const Value* v) { return v->kind == Kind::Real; }
 inline bool isTensor(const Value* v) { return v->kind == Kind::Tensor; }

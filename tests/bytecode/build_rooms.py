@@ -1,5 +1,6 @@
 """Builds base, cpython and bytecode alone as the extension `bytecode_rooms`, so that this room is tested without
 the rest of the engine (and on a Python without torch). `python build_rooms.py` prints the folder it lies in."""
+
 import hashlib
 import os
 import pathlib

@@ -1,8 +1,7 @@
 import sys
 
-import pytest
-
 import build_rooms
+import pytest
 
 
 @pytest.fixture(scope="session")

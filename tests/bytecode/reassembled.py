@@ -2,6 +2,7 @@
 
 `python reassembled.py test.test_json ...` runs those unittest modules with every module that is imported after the
 start decoded and assembled anew."""
+
 import importlib.machinery
 import sys
 import types
@@ -13,7 +14,6 @@ if _folder not in sys.path:
     sys.path.insert(0, _folder)
 import bytecode_rooms  # noqa: E402
 
-
 count = 0  # code objects made so far
 
 
@@ -22,9 +22,7 @@ def reassemble(code):
     global count
     count += 1
     made = bytecode_rooms.reassemble(code)
-    return made.replace(
-        co_consts=tuple(reassemble(c) if isinstance(c, types.CodeType) else c for c in made.co_consts)
-    )
+    return made.replace(co_consts=tuple(reassemble(c) if isinstance(c, types.CodeType) else c for c in made.co_consts))
 
 
 class _Loader(importlib.machinery.SourceFileLoader):

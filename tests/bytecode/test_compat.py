@@ -1,4 +1,5 @@
 """cpython/compat.h: the same answers on every Python."""
+
 import types
 
 

@@ -1,4 +1,5 @@
 """Entering a copy of a function in its middle, the way a continuation does after a break."""
+
 import types
 
 
@@ -92,9 +93,9 @@ def test_inside_try_in_a_loop_with_a_free_variable(rooms):
 
 
 def test_every_instruction_of_the_library_can_be_an_entry(rooms):
-    import textwrap
-    import json.decoder
     import dataclasses
+    import json.decoder
+    import textwrap
 
     def codes(code):
         yield code

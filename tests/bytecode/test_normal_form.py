@@ -1,4 +1,5 @@
 """The normal form as text: what the interpreter reads."""
+
 import sys
 
 import pytest
@@ -15,7 +16,10 @@ def test_calls_have_no_null(rooms):
     def f(a, b):
         return print(a.m(b), k=b)(*a)
 
-    check(rooms, f, """
+    check(
+        rooms,
+        f,
+        """
         0: Resume 0
         1  LoadGlobal print
         2  LoadFast a
@@ -27,7 +31,8 @@ def test_calls_have_no_null(rooms):
         8  LoadFast a
         9  CallFunctionEx 0
         10  ReturnValue
-    """)
+    """,
+    )
 
 
 def test_a_call_without_null_counts_its_first_argument(rooms):
@@ -35,7 +40,10 @@ def test_a_call_without_null_counts_its_first_argument(rooms):
     exec("def f(a):\n    assert a, 'text'", scope)  # not the assert that pytest rewrites
     f = scope["f"]
 
-    check(rooms, f, """
+    check(
+        rooms,
+        f,
+        """
         0: Resume 0
         1  LoadFast a
         2  PopJumpIfTrue -> 7
@@ -45,7 +53,8 @@ def test_a_call_without_null_counts_its_first_argument(rooms):
         6  RaiseVarargs 1
         7: LoadConst None
         8  ReturnValue
-    """)
+    """,
+    )
 
 
 def test_loop_and_slices(rooms):
@@ -53,7 +62,10 @@ def test_loop_and_slices(rooms):
         for x in a[1:2]:
             a[x:] = x
 
-    check(rooms, f, """
+    check(
+        rooms,
+        f,
+        """
         0: Resume 0
         1  LoadFast a
         2  LoadConst 1
@@ -72,7 +84,8 @@ def test_loop_and_slices(rooms):
         15  JumpBackward -> 7
         16: LoadConst None
         17  ReturnValue
-    """)
+    """,
+    )
 
 
 def test_with_has_handlers(rooms):
@@ -80,7 +93,10 @@ def test_with_has_handlers(rooms):
         with a:
             b()  # noqa: F821
 
-    check(rooms, f, """
+    check(
+        rooms,
+        f,
+        """
         0: Resume 0
         1  LoadFast a
         2  BeforeWith
@@ -95,7 +111,9 @@ def test_with_has_handlers(rooms):
         11  PopTop
         12  LoadConst None
         13  ReturnValue
-    """ + ("""
+    """
+        + (
+            """
         14: PushExcInfo !24@3+lasti
         15  WithExceptStart !24@3+lasti
         16  PopJumpIfTrue -> 18 !24@3+lasti
@@ -109,7 +127,9 @@ def test_with_has_handlers(rooms):
         24: Copy 3
         25  PopExcept
         26  Reraise 1
-    """ if NEW else """
+    """
+            if NEW
+            else """
         14: PushExcInfo !18@3+lasti
         15  WithExceptStart !18@3+lasti
         16  PopJumpIfTrue -> 21 !18@3+lasti
@@ -123,7 +143,9 @@ def test_with_has_handlers(rooms):
         24  PopTop
         25  LoadConst None
         26  ReturnValue
-    """))
+    """
+        ),
+    )
 
 
 def test_await_ends_in_end_send(rooms):

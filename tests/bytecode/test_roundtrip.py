@@ -1,4 +1,5 @@
 """Decode and assemble: the standard library comes back in the same normal form, and behaves the same."""
+
 import os
 import pathlib
 import subprocess
@@ -11,9 +12,22 @@ import pytest
 LIB = pathlib.Path(os.__file__).parent
 FOLDERS = ["json", "asyncio", "unittest", "email", "importlib", "concurrent", "collections", "ctypes", "xml", "test"]
 # Of Lib/test, the files that are rich in unusual syntax.
-SYNTAX_TESTS = ["test_patma.py", "test_grammar.py", "test_except_star.py", "test_coroutines.py", "test_asyncgen.py",
-                "test_generators.py", "test_descr.py", "test_named_expressions.py", "test_type_params.py", "test_with.py",
-                "test_listcomps.py", "test_contextlib_async.py", "test_fstring.py", "test_unittest/testmock/testasync.py"]
+SYNTAX_TESTS = [
+    "test_patma.py",
+    "test_grammar.py",
+    "test_except_star.py",
+    "test_coroutines.py",
+    "test_asyncgen.py",
+    "test_generators.py",
+    "test_descr.py",
+    "test_named_expressions.py",
+    "test_type_params.py",
+    "test_with.py",
+    "test_listcomps.py",
+    "test_contextlib_async.py",
+    "test_fstring.py",
+    "test_unittest/testmock/testasync.py",
+]
 
 
 def code_objects(code):
@@ -50,8 +64,20 @@ def test_standard_library_keeps_its_normal_form(rooms, folder):
             again = rooms.reassemble(code)
             rooms.verify(again)
             assert rooms.decode(again) == before, where
-            for field in ("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags", "co_varnames", "co_cellvars",
-                          "co_freevars", "co_name", "co_qualname", "co_filename", "co_firstlineno", "co_nlocals"):
+            for field in (
+                "co_argcount",
+                "co_posonlyargcount",
+                "co_kwonlyargcount",
+                "co_flags",
+                "co_varnames",
+                "co_cellvars",
+                "co_freevars",
+                "co_name",
+                "co_qualname",
+                "co_filename",
+                "co_firstlineno",
+                "co_nlocals",
+            ):
                 assert getattr(again, field) == getattr(code, field), (where, field)
             checked += 1
         rooms.clear_decode_cache()
@@ -75,15 +101,54 @@ def test_line_starts_survive(rooms):
         assert [line for i, line in enumerate(again) if i == 0 or again[i - 1] != line] == squeeze
 
 
-BEHAVIOUR = """json generators coroutines contextlib contextlib_async dataclasses textwrap heapq fractions patma except_star
-    exceptions with grammar listcomps scope super unpack_ex extcall asyncgen raise fstring decorators traceback
-    sys_settrace difflib named_expressions class descr keywordonlyarg exception_variations yield_from genexps setcomps
-    dictcomps call functools typing enum inspect type_params type_aliases""".split()
+BEHAVIOUR = [
+    "json",
+    "generators",
+    "coroutines",
+    "contextlib",
+    "contextlib_async",
+    "dataclasses",
+    "textwrap",
+    "heapq",
+    "fractions",
+    "patma",
+    "except_star",
+    "exceptions",
+    "with",
+    "grammar",
+    "listcomps",
+    "scope",
+    "super",
+    "unpack_ex",
+    "extcall",
+    "asyncgen",
+    "raise",
+    "fstring",
+    "decorators",
+    "traceback",
+    "sys_settrace",
+    "difflib",
+    "named_expressions",
+    "class",
+    "descr",
+    "keywordonlyarg",
+    "exception_variations",
+    "yield_from",
+    "genexps",
+    "setcomps",
+    "dictcomps",
+    "call",
+    "functools",
+    "typing",
+    "enum",
+    "inspect",
+    "type_params",
+    "type_aliases",
+]
 
 
 def test_cpythons_own_tests_pass_on_reassembled_code():
-    names = ["test.test_" + name for name in BEHAVIOUR
-             if (LIB / "test" / f"test_{name}.py").exists() or (LIB / "test" / f"test_{name}").exists()]
+    names = ["test.test_" + name for name in BEHAVIOUR if (LIB / "test" / f"test_{name}.py").exists() or (LIB / "test" / f"test_{name}").exists()]
     if not names:
         pytest.skip("this Python was installed without its own tests")
     here = pathlib.Path(__file__).parent

@@ -3,7 +3,6 @@
 import timeit
 
 import torch
-
 from conftest import extension as C
 
 

@@ -3,11 +3,16 @@
 import sys
 
 import torch
-
 from conftest import extension as C
 
-HOOKS = ["_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs",
-         "_forward_pre_hooks_with_kwargs"]
+HOOKS = [
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_pre_hooks_with_kwargs",
+]
 
 
 class Block(torch.nn.Module):

@@ -41,18 +41,37 @@ def hook(C):
 
 
 def signatures():
-    def none(): return locals()
-    def one(a): return locals()
-    def two(a, b=2): return locals()
-    def posonly(a, b=5, /, c=6, *, d=7): return locals()
-    def posonly_kw(a, b=5, /, c=6, **kw): return locals()
-    def star(*args): return locals()
-    def stars(*args, **kwargs): return locals()
-    def full(a, b, c=3, *rest, d, e=5, **kw): return locals()
-    def kwonly(*, a, b=1): return locals()
+    def none():
+        return locals()
+
+    def one(a):
+        return locals()
+
+    def two(a, b=2):
+        return locals()
+
+    def posonly(a, b=5, /, c=6, *, d=7):
+        return locals()
+
+    def posonly_kw(a, b=5, /, c=6, **kw):
+        return locals()
+
+    def star(*args):
+        return locals()
+
+    def stars(*args, **kwargs):
+        return locals()
+
+    def full(a, b, c=3, *rest, d, e=5, **kw):
+        return locals()
+
+    def kwonly(*, a, b=1):
+        return locals()
+
     def cells(a, *args, b=1, **kw):
         inner = lambda: (a, args, b, kw)  # noqa: E731
         return inner and locals()
+
     return [none, one, two, posonly, posonly_kw, star, stars, full, kwonly, cells]
 
 
@@ -80,6 +99,7 @@ def test_binding_errors_word_for_word(C, hook, f):
     compiled = C.CompiledFunction(f, None)
     C.configure(recompile_limit=0, on_limit=lambda *a: None)
     for args, kwargs in calls():
+
         def outcome(callable):
             try:
                 callable(*args, **kwargs)
@@ -91,7 +111,8 @@ def test_binding_errors_word_for_word(C, hook, f):
 
 
 def test_keyword_that_is_equal_but_not_identical(C):
-    def f(abc, **kw): pass
+    def f(abc, **kw):
+        pass
 
     name = "".join(["a", "bc"])
     assert C._bind(f, (), {name: 1}) == [1, {}]
@@ -99,7 +120,8 @@ def test_keyword_that_is_equal_but_not_identical(C):
 
 
 def test_defaults_are_read_at_the_call(C, hook):
-    def f(a, b=1, *, c=2): pass
+    def f(a, b=1, *, c=2):
+        pass
 
     compiled = C.CompiledFunction(f, None)
     assert compiled(0) == ("compiled", (0, 1, 2))
@@ -219,8 +241,11 @@ def test_other_globals_do_not_share(C, hook):
 
 
 def test_code_assigned(C, hook):
-    def f(n): return "f"
-    def g(n): return "g"
+    def f(n):
+        return "f"
+
+    def g(n):
+        return "g"
 
     compiled = C.CompiledFunction(f, None)
     compiled(1)
@@ -506,7 +531,8 @@ def test_thread_storm(C, hook):
 
 
 def test_no_leaks(C, hook):
-    def f(a, b, *args, k=1, **kw): return a
+    def f(a, b, *args, k=1, **kw):
+        return a
 
     compiled = C.CompiledFunction(f, None)
     a, b, extra, value = object(), object(), object(), object()

@@ -314,8 +314,12 @@ def test_closure(guards):
 def test_describe(guards):
     scope = {"w": 1}
     g = guards(
-        ("type", L0, int), ("equals", L0, 3), ("is", ("item", ("pinned", scope), "w"), None), ("lacks", L1, "k"),
-        ("equals", ("item", L1, "q"), 4), globals=scope,
+        ("type", L0, int),
+        ("equals", L0, 3),
+        ("is", ("item", ("pinned", scope), "w"), None),
+        ("lacks", L1, "k"),
+        ("equals", ("item", L1, "q"), 4),
+        globals=scope,
     )
     lines = g.describe()
     assert lines[0].startswith("GLOBAL_STATE: ")

@@ -116,8 +116,15 @@ def test_random_mutations_against_a_plain_reading(guards):
     rng = random.Random(0)
     a, b = ("item", fields(L0), "a"), ("item", fields(L0), "b")
     g = guards(
-        ("type", L0, Node), ("type", a, Node), ("equals", ("item", fields(a), "v"), 1), ("len", b, 2), ("type", b, dict),
-        ("keys", b, ("p", "q")), ("equals", ("item", b, "p"), 0), ("type", ("item", b, "q"), Node), ("lacks", fields(a), "w"),
+        ("type", L0, Node),
+        ("type", a, Node),
+        ("equals", ("item", fields(a), "v"), 1),
+        ("len", b, 2),
+        ("type", b, dict),
+        ("keys", b, ("p", "q")),
+        ("equals", ("item", b, "p"), 0),
+        ("type", ("item", b, "q"), Node),
+        ("lacks", fields(a), "w"),
         ("equals", ("item", fields(("item", b, "q")), "v"), 1),
     )
 
@@ -179,7 +186,10 @@ def test_user_data_dies(guards):
     scope = {"model": model}
     source = ("item", ("pinned", scope), "model")
     g = guards(
-        ("is", source, model), ("is", ("item", fields(source), "part"), part), ("type", L0, int), ("lookup", Model, "x"),
+        ("is", source, model),
+        ("is", ("item", fields(source), "part"), part),
+        ("type", L0, int),
+        ("lookup", Model, "x"),
         wanted=(("item", fields(source), "part"),),
     )
     assert g.check((1,)) == (part,)
@@ -195,8 +205,10 @@ def test_user_data_dies(guards):
 def test_no_leak(guards):
     node = Node(n=1, inner={"k": [1]})
     g = guards(
-        ("type", L0, Node), ("equals", ("seq", ("item", ("item", fields(L0), "inner"), "k"), 0), 1),
-        ("equals", ("attr", ("item", fields(L0), "n"), "real"), 1), wanted=(("item", fields(L0), "inner"),),
+        ("type", L0, Node),
+        ("equals", ("seq", ("item", ("item", fields(L0), "inner"), "k"), 0), 1),
+        ("equals", ("attr", ("item", fields(L0), "n"), "real"), 1),
+        wanted=(("item", fields(L0), "inner"),),
     )
     counts = [sys.getrefcount(node), sys.getrefcount(node.inner), sys.getrefcount(1000003)]
     for i in range(10000):
@@ -238,7 +250,8 @@ def test_python_code_during_a_lookup(guards):
         table[key] = 1
         victim[0], victim[1] = [Node(n=1)], {"t": table}
         g = guards(
-            ("equals", ("item", ("item", ("seq", L0, 1), "t"), key), 1), ("type", ("seq", ("seq", L0, 0), 0), Node),
+            ("equals", ("item", ("item", ("seq", L0, 1), "t"), key), 1),
+            ("type", ("seq", ("seq", L0, 0), 0), Node),
             ("equals", ("item", fields(("seq", ("seq", L0, 0), 0)), "n"), 1),
             wanted=(("seq", ("seq", L0, 0), 0), ("item", ("seq", L0, 1), "t")),
         )

@@ -23,8 +23,13 @@ def test_tensor(guards):
     assert g.check((y,)) is None
     assert g.explain((y,)) == "tensor 'L['x']' size mismatch at index 0. expected 3, actual 4"
     for other, word in [
-        (torch.randn(4, 3).t(), "stride mismatch"), (x.double(), "dtype mismatch"), (x.clone().requires_grad_(), "requires_grad mismatch"),
-        (torch.randn(3), "rank mismatch"), (torch.nn.Parameter(x), "expected type"), (3, "expected type"), (None, "expected type"),
+        (torch.randn(4, 3).t(), "stride mismatch"),
+        (x.double(), "dtype mismatch"),
+        (x.clone().requires_grad_(), "requires_grad mismatch"),
+        (torch.randn(3), "rank mismatch"),
+        (torch.nn.Parameter(x), "expected type"),
+        (3, "expected type"),
+        (None, "expected type"),
     ]:
         assert g.check((other,)) is None
         assert word in g.explain((other,))
@@ -81,8 +86,10 @@ def test_global_state(guards):
 
 def test_constants_of_torch(guards):
     for constant, same, different in [
-        (torch.float32, torch.float, torch.float64), (torch.device("cpu"), torch.device("cpu"), torch.device("cuda:1")),
-        (torch.Size([1, 2]), torch.Size([1, 2]), torch.Size([1, 3])), (torch.strided, torch.strided, torch.sparse_coo),
+        (torch.float32, torch.float, torch.float64),
+        (torch.device("cpu"), torch.device("cpu"), torch.device("cuda:1")),
+        (torch.Size([1, 2]), torch.Size([1, 2]), torch.Size([1, 3])),
+        (torch.strided, torch.strided, torch.sparse_coo),
     ]:
         g = guards(("equals", L0, constant))
         assert g.check((same,)) == ()
@@ -96,7 +103,9 @@ def test_modules_and_tensors_die(guards):
     modules = ("item", ("dict", L0), "_modules")
     lin = ("item", modules, "0")
     g = guards(
-        ("is", L0, m), ("is", lin, m[0]), ("is", ("item", ("item", ("dict", lin), "_parameters"), "weight"), w),
+        ("is", L0, m),
+        ("is", lin, m[0]),
+        ("is", ("item", ("item", ("dict", lin), "_parameters"), "weight"), w),
         ("tensor", ("item", ("item", ("dict", lin), "_parameters"), "weight"), w),
     )
     assert g.check((m,)) == ()

@@ -24,9 +24,16 @@ engine = load_engine()
 
 def facts(t):
     return {
-        "dtype": t.dtype, "device": t.device, "sizes": tuple(t.shape), "strides": tuple(t.stride()),
-        "requires_grad": t.requires_grad, "is_leaf": t.is_leaf, "is_inference": t.is_inference(), "is_conj": t.is_conj(),
-        "is_neg": t.is_neg(), "offset": t.storage_offset(),
+        "dtype": t.dtype,
+        "device": t.device,
+        "sizes": tuple(t.shape),
+        "strides": tuple(t.stride()),
+        "requires_grad": t.requires_grad,
+        "is_leaf": t.is_leaf,
+        "is_inference": t.is_inference(),
+        "is_conj": t.is_conj(),
+        "is_neg": t.is_neg(),
+        "offset": t.storage_offset(),
     }
 
 
@@ -58,7 +65,7 @@ def copied(value, memo):
             with torch.no_grad():
                 flat = torch.as_strided(value.detach(), (extent,), (1,), value.storage_offset())
                 base = torch.empty(value.storage_offset() + extent, dtype=value.dtype, device=value.device)
-                base[value.storage_offset():] = flat
+                base[value.storage_offset() :] = flat
                 new = base.as_strided(value.shape, value.stride(), value.storage_offset()).detach()
             if value.requires_grad:
                 if value.is_leaf:
@@ -140,6 +147,7 @@ def brief(value):
 
 def layouts(shape, dtype=torch.float32, requires_grad=False):
     """Tensors of one shape in many layouts: contiguous, permuted, strided, expanded, channels last, with an offset."""
+
     def make(s):
         if dtype.is_floating_point:
             t = torch.rand(s, dtype=torch.float32).to(dtype)

@@ -8,7 +8,6 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-
 from oracle import Tally, engine, facts, layouts, normal
 
 
@@ -117,8 +116,15 @@ def test_errors_are_eager_errors():
         engine.infer_result("add_", (torch.ones(2, requires_grad=True), 1))
 
 
-@pytest.mark.parametrize("target, args", [(torch.nonzero, (torch.ones(3),)), ("item", (torch.ones(()),)), (torch.unique, (torch.ones(3),)),
-                                          (torch.masked_select, (torch.ones(3), torch.ones(3, dtype=torch.bool)))])
+@pytest.mark.parametrize(
+    "target, args",
+    [
+        (torch.nonzero, (torch.ones(3),)),
+        ("item", (torch.ones(()),)),
+        (torch.unique, (torch.ones(3),)),
+        (torch.masked_select, (torch.ones(3), torch.ones(3, dtype=torch.bool))),
+    ],
+)
 def test_data_dependent(target, args):
     with pytest.raises(NotImplementedError):
         engine.infer_result(target, args)

@@ -6,30 +6,52 @@ import operator
 import pytest
 import torch
 import torch.nn.functional as F
-
 from oracle import Tally, layouts
-from test_pointwise import SHAPES, finish, tensors
+from test_pointwise import finish, tensors
 
 F32 = [torch.float32]
 MIXED = [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.uint8]
 
 REDUCTIONS = {
-    "sum": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), (((0, 1),), {}), ((), {"dtype": torch.float64}), ((), {"dim": None}), ((1, True), {}), (((),), {})],
+    "sum": [
+        ((), {}),
+        ((0,), {}),
+        ((-1,), {"keepdim": True}),
+        (((0, 1),), {}),
+        ((), {"dtype": torch.float64}),
+        ((), {"dim": None}),
+        ((1, True), {}),
+        (((),), {}),
+    ],
     "mean": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), (((0, 1),), {}), ((), {"dtype": torch.float64})],
     "prod": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), ((), {"dtype": torch.float64})],
-    "amax": [((), {}), ((0,), {}), (((0, -1),), {"keepdim": True})], "amin": [((1,), {})],
+    "amax": [((), {}), ((0,), {}), (((0, -1),), {"keepdim": True})],
+    "amin": [((1,), {})],
     "max": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), ((), {"dim": 1})],
     "min": [((), {}), ((0,), {}), ((-1, True), {})],
-    "argmax": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), ((), {"dim": None}), ((), {"keepdim": True})], "argmin": [((), {})],
-    "all": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), (((0, 1),), {})], "any": [((), {}), ((0,), {}), (((0, 1),), {})],
+    "argmax": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), ((), {"dim": None}), ((), {"keepdim": True})],
+    "argmin": [((), {})],
+    "all": [((), {}), ((0,), {}), ((-1,), {"keepdim": True}), (((0, 1),), {})],
+    "any": [((), {}), ((0,), {}), (((0, 1),), {})],
     "var": [((), {}), ((0,), {}), ((), {"dim": -1, "keepdim": True}), ((), {"unbiased": False}), ((-1,), {"correction": 0}), ((-1, False), {})],
     "std": [((), {}), ((0,), {}), ((-1, True, True), {})],
-    "norm": [((), {}), ((2,), {}), ((), {"dim": 0}), ((2, -1, True), {}), (("fro",), {}), ((), {"p": 1, "dim": (0, 1)}), ((float("inf"),), {"dim": 0})],
+    "norm": [
+        ((), {}),
+        ((2,), {}),
+        ((), {"dim": 0}),
+        ((2, -1, True), {}),
+        (("fro",), {}),
+        ((), {"p": 1, "dim": (0, 1)}),
+        ((float("inf"),), {"dim": 0}),
+    ],
     "logsumexp": [((0,), {}), ((-1,), {"keepdim": True}), (((0, 1),), {})],
-    "cumsum": [((0,), {}), ((-1,), {"dtype": torch.float64})], "cumprod": [((0,), {})],
-    "softmax": [((0,), {}), ((-1,), {}), ((), {"dim": 1}), ((-1,), {"dtype": torch.float64})], "log_softmax": [((-1,), {}), ((0,), {"dtype": torch.float32})],
+    "cumsum": [((0,), {}), ((-1,), {"dtype": torch.float64})],
+    "cumprod": [((0,), {})],
+    "softmax": [((0,), {}), ((-1,), {}), ((), {"dim": 1}), ((-1,), {"dtype": torch.float64})],
+    "log_softmax": [((-1,), {}), ((0,), {"dtype": torch.float32})],
     "topk": [((1,), {}), ((2,), {"dim": 0}), ((1, -1, False), {})],
-    "sort": [((), {}), ((0,), {}), ((), {"descending": True}), ((), {"stable": True, "dim": 0})], "argsort": [((), {}), ((0,), {})],
+    "sort": [((), {}), ((0,), {}), ((), {"descending": True}), ((), {"stable": True, "dim": 0})],
+    "argsort": [((), {}), ((0,), {})],
 }
 
 
@@ -59,9 +81,26 @@ def test_reductions_elsewhere():
     finish(tally, 0.8)
 
 
-MATRICES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((2, 3), (5, 3, 4)),
-            ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((6, 1, 2, 3), (5, 3, 4)), ((6, 5, 2, 3), (3, 4)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (4, 3)),
-            ((2, 5, 2, 3), (2, 5, 3, 4)), ((1, 3), (3, 1)), ((1, 1, 3), (3, 4))]
+MATRICES = [
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (3,)),
+    ((3,), (5, 3, 2)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((1, 2, 3), (5, 3, 4)),
+    ((6, 1, 2, 3), (5, 3, 4)),
+    ((6, 5, 2, 3), (3, 4)),
+    ((0, 3), (3, 4)),
+    ((2, 0), (0, 4)),
+    ((2, 3), (4, 3)),
+    ((2, 5, 2, 3), (2, 5, 3, 4)),
+    ((1, 3), (3, 1)),
+    ((1, 1, 3), (3, 4)),
+]
 
 
 def test_matmul():
@@ -80,8 +119,15 @@ def test_matmul():
 
 def test_add_products():
     tally = Tally()
-    for a, b, c in [((2, 3), (3, 4), (2, 4)), ((2, 3), (3, 4), (4,)), ((2, 3), (3, 4), ()), ((5, 2, 3), (5, 3, 4), (5, 2, 4)), ((5, 2, 3), (5, 3, 4), (1, 2, 4)),
-                    ((2, 3), (3,), (2,)), ((5, 2, 3), (5, 3, 4), (2, 4))]:
+    for a, b, c in [
+        ((2, 3), (3, 4), (2, 4)),
+        ((2, 3), (3, 4), (4,)),
+        ((2, 3), (3, 4), ()),
+        ((5, 2, 3), (5, 3, 4), (5, 2, 4)),
+        ((5, 2, 3), (5, 3, 4), (1, 2, 4)),
+        ((2, 3), (3,), (2,)),
+        ((5, 2, 3), (5, 3, 4), (2, 4)),
+    ]:
         function = {(2, 2): torch.addmm, (3, 3): torch.baddbmm, (2, 1): torch.addmv}[len(a), len(b)]
         for x, y, z in itertools.product(layouts(a)[:4], layouts(b)[:4], layouts(c)):
             tally.check(function, z, x, y)
@@ -170,7 +216,14 @@ def test_factories():
     for name in ("zeros", "ones", "empty", "rand", "randn"):
         function = getattr(torch, name)
         for args in [(2, 3), ((2, 3),), (), ([],), (0,), (torch.Size([2]),), (-1,)]:
-            for kwargs in [{}, {"dtype": torch.float64}, {"device": "cpu"}, {"dtype": torch.int64}, {"requires_grad": True}, {"device": torch.device("cpu")}]:
+            for kwargs in [
+                {},
+                {"dtype": torch.float64},
+                {"device": "cpu"},
+                {"dtype": torch.int64},
+                {"requires_grad": True},
+                {"device": torch.device("cpu")},
+            ]:
                 tally.check(function, *args, **kwargs)
         tally.check(function, size=(2, 3))
     for value in (1, 1.5, True):
@@ -254,8 +307,18 @@ def test_embedding_and_dropout():
 
 def test_convolutions():
     tally = Tally()
-    for x, w, bias in [((2, 3, 8), (4, 3, 3), 4), ((3, 8), (4, 3, 3), 4), ((2, 3, 8, 9), (4, 3, 3, 3), 4), ((3, 8, 9), (4, 3, 3, 2), 4), ((2, 1, 8, 8), (4, 1, 1, 1), 4),
-                       ((1, 3, 1, 1), (1, 3, 1, 1), 1), ((2, 3, 5, 6, 7), (4, 3, 3, 3, 3), 4), ((2, 4, 8, 8), (4, 1, 3, 3), 4), ((2, 4, 1, 1), (2, 4, 1, 1), 2), ((1, 1, 5, 1), (1, 1, 1, 1), 1)]:
+    for x, w, bias in [
+        ((2, 3, 8), (4, 3, 3), 4),
+        ((3, 8), (4, 3, 3), 4),
+        ((2, 3, 8, 9), (4, 3, 3, 3), 4),
+        ((3, 8, 9), (4, 3, 3, 2), 4),
+        ((2, 1, 8, 8), (4, 1, 1, 1), 4),
+        ((1, 3, 1, 1), (1, 3, 1, 1), 1),
+        ((2, 3, 5, 6, 7), (4, 3, 3, 3, 3), 4),
+        ((2, 4, 8, 8), (4, 1, 3, 3), 4),
+        ((2, 4, 1, 1), (2, 4, 1, 1), 2),
+        ((1, 1, 5, 1), (1, 1, 1, 1), 1),
+    ]:
         for function in [(F.conv1d, F.conv2d, F.conv3d)[len(w) - 3]]:
             for t in layouts(x)[:5]:
                 for kernel in layouts(w)[:1] + (layouts(w)[-1:] if t.is_contiguous() else []):
@@ -312,9 +375,11 @@ def test_attention():
     tally = Tally()
     for length, keys in [(5, 5), (5, 7), (1, 7), (1, 1)]:
         for dtype in (torch.float32, torch.bfloat16):
+
             def made(n):
                 flat = torch.rand(2, n, 4, 8).to(dtype)
                 return [torch.rand(2, 4, n, 8).to(dtype), flat.transpose(1, 2)]
+
             for q, k, v in itertools.product(made(length), made(keys), made(keys)):
                 tally.check(F.scaled_dot_product_attention, q, k, v)
                 tally.check(F.scaled_dot_product_attention, q, k, v, is_causal=length == keys)
@@ -345,13 +410,48 @@ def test_on_cuda_as_fake_says():
     x, y, image, index = torch.rand(2, 3), torch.rand(3, 4), torch.rand(2, 3, 8, 8), torch.tensor([0, 1])
     checked = 0
     for target, args in [
-        (torch.sin, (x,)), (torch.add, (x, 1)), (torch.add, (x.t(), x.t())), (torch.mm, (x, y)), (torch.matmul, (image, image)), (F.linear, (x, y.t(), torch.ones(4))),
-        (torch.sum, (x, 0)), (torch.max, (x, 0)), (F.softmax, (x, -1)), (torch.cat, ([x, x], 0)), ("view", (x, -1)), ("reshape", (x.t(), -1)), (operator.getitem, (x, index)),
-        (operator.getitem, (x, (slice(None), index))), (F.layer_norm, (x, (3,))), (F.embedding, (index, x)), (torch.zeros_like, (x.t(),)), ("to", (x, torch.float16)),
-        ("contiguous", (x.t(),)), ("masked_fill", (x, x > 0, 0.0)), (torch.where, (x > 0, x, 0.0)), (torch.cumsum, (x, 0)), (torch.topk, (x, 2)), (torch.sort, (x,)),
-        (F.gelu, (x,)), (torch.stack, ([x, x],)), ("repeat", (x, 2, 2)), (torch.tril, (x,)), ("gather", (x, 1, torch.zeros(2, 2, dtype=torch.int64))), (torch.var, (x,)),
-        (F.cross_entropy, (x, index)), (F.mse_loss, (x, x)), ("new_zeros", (x, 2)), (F.dropout, (x, 0.5, False)), ("float", (x,)), ("cpu", (x,)), ("mul_", (x, 2)),
-        (F.conv2d, (image, torch.rand(4, 3, 3, 3))), ("flip", (x, 0)), ("split", (x, 1)), (torch.bmm, (image[0], image[0])), (torch.outer, (x[0], x[0])),
+        (torch.sin, (x,)),
+        (torch.add, (x, 1)),
+        (torch.add, (x.t(), x.t())),
+        (torch.mm, (x, y)),
+        (torch.matmul, (image, image)),
+        (F.linear, (x, y.t(), torch.ones(4))),
+        (torch.sum, (x, 0)),
+        (torch.max, (x, 0)),
+        (F.softmax, (x, -1)),
+        (torch.cat, ([x, x], 0)),
+        ("view", (x, -1)),
+        ("reshape", (x.t(), -1)),
+        (operator.getitem, (x, index)),
+        (operator.getitem, (x, (slice(None), index))),
+        (F.layer_norm, (x, (3,))),
+        (F.embedding, (index, x)),
+        (torch.zeros_like, (x.t(),)),
+        ("to", (x, torch.float16)),
+        ("contiguous", (x.t(),)),
+        ("masked_fill", (x, x > 0, 0.0)),
+        (torch.where, (x > 0, x, 0.0)),
+        (torch.cumsum, (x, 0)),
+        (torch.topk, (x, 2)),
+        (torch.sort, (x,)),
+        (F.gelu, (x,)),
+        (torch.stack, ([x, x],)),
+        ("repeat", (x, 2, 2)),
+        (torch.tril, (x,)),
+        ("gather", (x, 1, torch.zeros(2, 2, dtype=torch.int64))),
+        (torch.var, (x,)),
+        (F.cross_entropy, (x, index)),
+        (F.mse_loss, (x, x)),
+        ("new_zeros", (x, 2)),
+        (F.dropout, (x, 0.5, False)),
+        ("float", (x,)),
+        ("cpu", (x,)),
+        ("mul_", (x, 2)),
+        (F.conv2d, (image, torch.rand(4, 3, 3, 3))),
+        ("flip", (x, 0)),
+        ("split", (x, 1)),
+        (torch.bmm, (image[0], image[0])),
+        (torch.outer, (x[0], x[0])),
     ]:
         try:
             rule, fake = engine.compare_on("cuda:0", target, args)

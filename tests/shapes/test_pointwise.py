@@ -4,19 +4,96 @@ import operator
 import pytest
 import torch
 import torch.nn.functional as F
-
 from oracle import Tally, layouts
 
 SHAPES = [(), (0,), (1,), (3,), (2, 3), (1, 3), (2, 0), (2, 1, 3), (2, 3, 4, 5), (2, 1, 4, 1), (1, 3, 1, 1), (2, 3, 2, 2, 2)]
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
 
-UNARY = """sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sqrt rsqrt erf erfc erfinv
-sigmoid reciprocal neg abs floor ceil trunc frac round square sign relu isnan isinf isfinite logical_not bitwise_not nan_to_num
-positive deg2rad rad2deg signbit lgamma digamma sgn""".split()
-BINARY = """add sub mul div floor_divide remainder fmod pow atan2 maximum minimum fmax fmin eq ne lt le gt ge logical_and logical_or
-logical_xor bitwise_and bitwise_or bitwise_xor hypot logaddexp xlogy rsub true_divide""".split()
-OPERATORS = "add sub mul truediv floordiv mod pow eq ne lt le gt ge and_ or_ xor".split()
-INPLACE_OPERATORS = "iadd isub imul itruediv ifloordiv imod iand ior ixor".split()
+UNARY = [
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "erf",
+    "erfc",
+    "erfinv",
+    "sigmoid",
+    "reciprocal",
+    "neg",
+    "abs",
+    "floor",
+    "ceil",
+    "trunc",
+    "frac",
+    "round",
+    "square",
+    "sign",
+    "relu",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "logical_not",
+    "bitwise_not",
+    "nan_to_num",
+    "positive",
+    "deg2rad",
+    "rad2deg",
+    "signbit",
+    "lgamma",
+    "digamma",
+    "sgn",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "pow",
+    "atan2",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "hypot",
+    "logaddexp",
+    "xlogy",
+    "rsub",
+    "true_divide",
+]
+OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor"]
+INPLACE_OPERATORS = ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "iand", "ior", "ixor"]
 
 
 def finish(tally, rate=0.6):
@@ -48,8 +125,18 @@ def test_unary(name):
 
 
 PAIRS = [
-    ((), ()), ((), (3,)), ((3,), (1,)), ((2, 3), (3,)), ((2, 3), (2, 3)), ((2, 1), (1, 3)), ((2, 3, 4, 5), (2, 3, 4, 5)), ((2, 3, 4, 5), (3, 1, 5)),
-    ((2, 3, 4, 5), (1, 3, 1, 1)), ((0, 3), (1, 3)), ((2, 3), (4,)), ((1, 1), (2, 1)),
+    ((), ()),
+    ((), (3,)),
+    ((3,), (1,)),
+    ((2, 3), (3,)),
+    ((2, 3), (2, 3)),
+    ((2, 1), (1, 3)),
+    ((2, 3, 4, 5), (2, 3, 4, 5)),
+    ((2, 3, 4, 5), (3, 1, 5)),
+    ((2, 3, 4, 5), (1, 3, 1, 1)),
+    ((0, 3), (1, 3)),
+    ((2, 3), (4,)),
+    ((1, 1), (2, 1)),
 ]
 
 
@@ -93,8 +180,32 @@ def test_operators(name):
     finish(tally)
 
 
-@pytest.mark.parametrize("name", "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ "
-                         "__pow__ __rpow__ __eq__ __lt__ __and__ __or__ __iadd__ __imul__ __neg__ __invert__".split())
+@pytest.mark.parametrize(
+    "name",
+    [
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__rsub__",
+        "__mul__",
+        "__rmul__",
+        "__truediv__",
+        "__rtruediv__",
+        "__floordiv__",
+        "__rfloordiv__",
+        "__mod__",
+        "__pow__",
+        "__rpow__",
+        "__eq__",
+        "__lt__",
+        "__and__",
+        "__or__",
+        "__iadd__",
+        "__imul__",
+        "__neg__",
+        "__invert__",
+    ],
+)
 def test_dunder_methods(name):
     tally = Tally()
     rest = () if name in ("__neg__", "__invert__") else (2,)
@@ -104,7 +215,23 @@ def test_dunder_methods(name):
     finish(tally, 0.5)
 
 
-ACTIVATIONS = "relu leaky_relu elu hardtanh relu6 hardsigmoid hardswish silu mish selu celu softplus tanh sigmoid gelu".split()
+ACTIVATIONS = [
+    "relu",
+    "leaky_relu",
+    "elu",
+    "hardtanh",
+    "relu6",
+    "hardsigmoid",
+    "hardswish",
+    "silu",
+    "mish",
+    "selu",
+    "celu",
+    "softplus",
+    "tanh",
+    "sigmoid",
+    "gelu",
+]
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

@@ -2,9 +2,8 @@ import operator
 
 import pytest
 import torch
-
 from oracle import Tally, layouts
-from test_pointwise import SHAPES, finish, tensors
+from test_pointwise import finish, tensors
 
 F32 = [torch.float32]
 
@@ -20,10 +19,13 @@ CALLS = {
     "ravel": [()],
     "unflatten": [(0, (1, -1)), (-1, (-1, 1)), (1, (3, 1)), (0, (2, 1))],
     "transpose": [(0, 1), (-1, -2), (0, -1), (0, 0)],
-    "swapaxes": [(0, 1)], "swapdims": [(0, 1)],
-    "t": [()], "adjoint": [()],
+    "swapaxes": [(0, 1)],
+    "swapdims": [(0, 1)],
+    "t": [()],
+    "adjoint": [()],
     "permute": [(0,), (1, 0), ((1, 0),), (0, 2, 3, 1), ((3, 1, 0, 2),), (-1, 0, 1), (0, 0)],
-    "movedim": [(0, 1), (0, -1), ((0, 1), (1, 0)), ((0, 1), (-1, -2))], "moveaxis": [(1, 0)],
+    "movedim": [(0, 1), (0, -1), ((0, 1), (1, 0)), ((0, 1), (-1, -2))],
+    "moveaxis": [(1, 0)],
     "squeeze": [(), (0,), (-1,), ((0, 1),), (1,)],
     "unsqueeze": [(0,), (1,), (-1,), (2,), (-2,)],
     "expand": [(2, 3), ((4, 2, 3),), (-1, 3), (5, -1), (2, -1, 4, 5), (3,), (1, 1, 1), (2, 1, 3), (4, 1, 1, 3)],
@@ -36,10 +38,26 @@ CALLS = {
     "unbind": [(), (1,), (-1,)],
     "unfold": [(0, 2, 1), (1, 2, 1), (-1, 1, 2), (0, 0, 1)],
     "diagonal": [(), (1,), (-1,), (0, -1, -2), (0, 1, 2), (3,)],
-    "detach": [()], "contiguous": [()], "clone": [()],
-    "float": [()], "double": [()], "half": [()], "bfloat16": [()], "long": [()], "int": [()], "bool": [()], "cpu": [()],
+    "detach": [()],
+    "contiguous": [()],
+    "clone": [()],
+    "float": [()],
+    "double": [()],
+    "half": [()],
+    "bfloat16": [()],
+    "long": [()],
+    "int": [()],
+    "bool": [()],
+    "cpu": [()],
     "type": [(torch.float64,), (torch.float32,)],
-    "to": [(torch.float64,), (torch.float32,), ("cpu",), (torch.device("cpu"), torch.float16), ("cpu", torch.float32, False, True), (torch.float32, False, True)],
+    "to": [
+        (torch.float64,),
+        (torch.float32,),
+        ("cpu",),
+        (torch.device("cpu"), torch.float16),
+        ("cpu", torch.float32, False, True),
+        (torch.float32, False, True),
+    ],
 }
 
 
@@ -93,10 +111,36 @@ def test_keywords():
 
 
 INDICES = [
-    0, -1, 5, slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), slice(2, 1), slice(-2, None), None, Ellipsis, (0, 0), (slice(None), 0),
-    (Ellipsis, 0), (0, Ellipsis), (None, 0), (slice(None), None), (Ellipsis, None), (slice(None), slice(1, 3)), (0, slice(None), slice(None, None, 2)),
-    (Ellipsis, slice(None, 2)), (None, Ellipsis, None), (), slice(None, 100), (slice(None), slice(None), 1), (0, 0, 0, 0), (0, 0, 0, 0, 0),
-    [0, 1], (slice(None), [0, 0]), slice(0, 0),
+    0,
+    -1,
+    5,
+    slice(None),
+    slice(1, None),
+    slice(None, -1),
+    slice(None, None, 2),
+    slice(2, 1),
+    slice(-2, None),
+    None,
+    Ellipsis,
+    (0, 0),
+    (slice(None), 0),
+    (Ellipsis, 0),
+    (0, Ellipsis),
+    (None, 0),
+    (slice(None), None),
+    (Ellipsis, None),
+    (slice(None), slice(1, 3)),
+    (0, slice(None), slice(None, None, 2)),
+    (Ellipsis, slice(None, 2)),
+    (None, Ellipsis, None),
+    (),
+    slice(None, 100),
+    (slice(None), slice(None), 1),
+    (0, 0, 0, 0),
+    (0, 0, 0, 0, 0),
+    [0, 1],
+    (slice(None), [0, 0]),
+    slice(0, 0),
 ]
 
 
@@ -117,9 +161,31 @@ def test_getitem_tensors():
     turned = torch.zeros(3, 2, dtype=torch.int64).t()
     everything = slice(None)
     indices = [
-        one, two, tall, turned, (one,), (everything, one), (one, one), (tall, one), (everything, one, one), (one, everything, one), (Ellipsis, one),
-        (one, Ellipsis), (0, one), (one, 0), (None, one), (one, None), (everything, 0, one), (one, everything, 0), (everything, turned), (turned, everything, turned),
-        (slice(0, 1), one * 0), (everything, everything, two), (everything, two, everything, one), one.to(torch.int32), (everything, [0, 1], one[:2]),
+        one,
+        two,
+        tall,
+        turned,
+        (one,),
+        (everything, one),
+        (one, one),
+        (tall, one),
+        (everything, one, one),
+        (one, everything, one),
+        (Ellipsis, one),
+        (one, Ellipsis),
+        (0, one),
+        (one, 0),
+        (None, one),
+        (one, None),
+        (everything, 0, one),
+        (one, everything, 0),
+        (everything, turned),
+        (turned, everything, turned),
+        (slice(0, 1), one * 0),
+        (everything, everything, two),
+        (everything, two, everything, one),
+        one.to(torch.int32),
+        (everything, [0, 1], one[:2]),
     ]
     for shape in [(3,), (2, 3), (2, 2, 3), (2, 3, 4, 5), (2, 0), (2, 2, 2, 2, 2)]:
         for t in layouts(shape) + layouts(shape, requires_grad=True)[:1]:
@@ -134,7 +200,16 @@ def test_setitem():
     for shape in [(3,), (2, 3), (2, 2, 3)]:
         for t in layouts(shape) + [x * 1 for x in layouts(shape, requires_grad=True)[:1]]:
             for index in [0, slice(None), Ellipsis, (Ellipsis, 0), one, (Ellipsis, one), t.detach() > 0.5, (0, one)]:
-                for value in [1, 1.5, torch.tensor(2.0), torch.ones(3), torch.ones(1, 3), torch.ones(2, 3), torch.ones(3, dtype=torch.int64), torch.ones(7)]:
+                for value in [
+                    1,
+                    1.5,
+                    torch.tensor(2.0),
+                    torch.ones(3),
+                    torch.ones(1, 3),
+                    torch.ones(2, 3),
+                    torch.ones(3, dtype=torch.int64),
+                    torch.ones(7),
+                ]:
                     tally.check(operator.setitem, t, index, value)
     finish(tally, 0.5)
 
