@@ -47,8 +47,9 @@ def configure(
     recompile_limit: int = ...,
     accumulated_limit: int = ...,
     strict: bool = ...,
+    on_miss: Callable[[], None] | None = ...,
     on_recompile: Callable[[Any, list[str]], None] | None = ...,
-    on_limit: Callable[[Any, int, list[str]], None] | None = ...,
+    on_limit: Callable[[Any, int, list[str], Any], None] | None = ...,  # function, limit, reasons, options
     on_engine_error: Callable[[Any, str], None] | None = ...,
 ) -> dict[str, Any]: ...
 def set_front(callbacks: Mapping[str, Any]) -> None: ...

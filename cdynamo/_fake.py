@@ -25,7 +25,7 @@ class Described:
 
 _mode = None
 _log = logging.getLogger("torch._subclasses.fake_tensor")  # it logs each op that raises: we raise it ourselves
-_unknown_errors: tuple = ()
+_unknown_errors: tuple[type[Exception], ...] = ()
 
 
 def _fake_mode():
@@ -48,7 +48,7 @@ def _make(mode, described: Described, writable: bool):
     from torch._subclasses.fake_tensor import FakeTensor
 
     with torch.inference_mode(described.is_inference):
-        fake = FakeTensor(mode, described.meta, described.device)
+        fake: torch.Tensor = FakeTensor(mode, described.meta, described.device)
         if described.is_conj:
             fake = fake.conj()
         if described.is_neg:
@@ -95,7 +95,7 @@ def _describe(value: Any, operands: dict[int, Described]):
     return ("namedtuple", type(value), *items)
 
 
-def _writes(target: Any, kwargs: dict) -> bool:
+def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     if kwargs.get("inplace") is True or "out" in kwargs:
         return True
@@ -106,7 +106,7 @@ def _writes(target: Any, kwargs: dict) -> bool:
     )
 
 
-def infer(target: Any, is_method: bool, args: tuple, kwargs: dict, grad_enabled: bool):
+def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str, Any], grad_enabled: bool):
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
     ("tensor", dtype, device, layout, requires_grad, is_leaf, is_inference, conj, neg, sizes, strides, offset),

@@ -238,8 +238,6 @@ class _CompareKey:
     def __ge__(self, other):
         return self.compare(self.obj, other.obj) >= 0
 
-    __hash__ = None
-
 
 def cmp_to_key(mycmp):
     return lambda obj: _CompareKey(mycmp, obj)

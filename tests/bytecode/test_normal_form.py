@@ -195,7 +195,7 @@ def test_no_op_of_the_other_form_is_left(rooms):
 def test_liveness(rooms, index, expected):
     def f(a, unused):
         t = a + 1
-        u = a
+        u = a  # noqa: F841
         return t
 
     instrs, _ = rooms.decode(f.__code__)

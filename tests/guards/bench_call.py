@@ -13,8 +13,8 @@ def best(statement, scope, number=200000):
 def main():
     x = torch.zeros(3)
     answers = {
-        "direct": lambda f, l, o: dict(facts=[("tensor", ("local", 0), x)], wanted=(("local", 0),), graph=lambda a: (a,), output=0),
-        "general": lambda f, l, o: dict(facts=[("tensor", ("local", 0), x)], wanted=(("local", 0),), graph_inputs=1, function=lambda a, b: a[0]),
+        "direct": lambda f, values, o: dict(facts=[("tensor", ("local", 0), x)], wanted=(("local", 0),), graph=lambda a: (a,), output=0),
+        "general": lambda f, values, o: dict(facts=[("tensor", ("local", 0), x)], wanted=(("local", 0),), graph_inputs=1, function=lambda a, b: a[0]),
     }
     for name, answer in answers.items():
         C._set_test_capture(answer)

@@ -98,16 +98,16 @@ def test_binding_is_cpythons(C, f):
 def test_binding_errors_word_for_word(C, hook, f):
     compiled = C.CompiledFunction(f, None)
     C.configure(recompile_limit=0, on_limit=lambda *a: None)
+
+    def outcome(callable, args, kwargs):
+        try:
+            callable(*args, **kwargs)
+            return None
+        except TypeError as error:
+            return str(error)
+
     for args, kwargs in calls():
-
-        def outcome(callable):
-            try:
-                callable(*args, **kwargs)
-                return None
-            except TypeError as error:
-                return str(error)
-
-        assert outcome(f) == outcome(compiled)
+        assert outcome(f, args, kwargs) == outcome(compiled, args, kwargs)
 
 
 def test_keyword_that_is_equal_but_not_identical(C):
@@ -148,16 +148,16 @@ def test_direct_entries(C, hook):
     def graph(*inputs):
         return (sum(inputs), "second")
 
-    hook.answer = lambda f, l, o: dict(facts=[("type", ("local", 0), int)], wanted=(("local", 0), ("local", 1)), graph=graph, output=0)
+    hook.answer = lambda f, values, o: dict(facts=[("type", ("local", 0), int)], wanted=(("local", 0), ("local", 1)), graph=graph, output=0)
     compiled = C.CompiledFunction(lambda a, b: None, None)
     assert compiled(1, 2) == 3
     assert compiled(4, 2) == 6
     assert hook.calls == 1
     C.reset_caches()
-    hook.answer = lambda f, l, o: dict(facts=[], wanted=(("local", 0),), graph=lambda a: [a, a + 1], output=1)
+    hook.answer = lambda f, values, o: dict(facts=[], wanted=(("local", 0),), graph=lambda a: [a, a + 1], output=1)
     assert compiled(1, 2) == 2
     C.reset_caches()
-    hook.answer = lambda f, l, o: dict(facts=[], wanted=(), graph=lambda: (7,), output=-1)
+    hook.answer = lambda f, values, o: dict(facts=[], wanted=(), graph=lambda: (7,), output=-1)
     assert compiled(1, 2) == (7,)
 
 
@@ -262,7 +262,7 @@ def test_caches_go(C, hook):
     scope = {}
     exec("def f(n): return n", scope)
     compiled = C.CompiledFunction(scope["f"], None)
-    hook.answer = lambda f, l, o: "skip"
+    hook.answer = lambda f, values, o: "skip"
     compiled(1)
     assert C.cache_count() == before + 1
     del compiled
@@ -277,14 +277,14 @@ def test_caches_go(C, hook):
 
 
 def test_skip(C, hook):
-    hook.answer = lambda f, l, o: "no good"
+    hook.answer = lambda f, values, o: "no good"
     compiled = C.CompiledFunction(lambda n: n + 1, None)
     assert compiled.skip_reason is None
     assert [compiled(i) for i in range(4)] == [1, 2, 3, 4]
     assert hook.calls == 1
     assert compiled.skip_reason == "no good"
     compiled.reset()
-    hook.answer = lambda f, l, o: ("once", "not now")
+    hook.answer = lambda f, values, o: ("once", "not now")
     assert [compiled(i) for i in range(4)] == [1, 2, 3, 4]
     assert hook.calls == 5
 
@@ -292,7 +292,7 @@ def test_skip(C, hook):
 def test_skip_keeps_earlier_entries(C, hook):
     compiled = C.CompiledFunction(lambda n: n, None)
     assert compiled(1) == ("compiled", (1,))
-    hook.answer = lambda f, l, o: "no good"
+    hook.answer = lambda f, values, o: "no good"
     assert compiled(2) == 2
     assert compiled(1) == ("compiled", (1,))
 
@@ -330,8 +330,8 @@ def test_limit_is_per_object(C, hook):
         pass
 
     C.configure(recompile_limit=2, accumulated_limit=6)
-    hook.answer = lambda f, l, o: dict(
-        facts=[("is", ("local", 0), l[0]), ("equals", ("local", 1), l[1])], wanted=(), function=lambda a, b: "compiled"
+    hook.answer = lambda f, values, o: dict(
+        facts=[("is", ("local", 0), values[0]), ("equals", ("local", 1), values[1])], wanted=(), function=lambda a, b: "compiled"
     )
     compiled = C.CompiledFunction(lambda self, n: "eager", None)
     layers = [Layer() for _ in range(3)]
@@ -355,7 +355,7 @@ def test_stances(C, hook):
     assert compiled(2) == 2 and compiled(1) == ("compiled", (1,))
     C.configure(stance="fail_on_recompile")
     assert compiled(1) == ("compiled", (1,))
-    with pytest.raises(RuntimeError, match="Detected recompile when torch.compile stance is 'fail_on_recompile'.[\\s\\S]*L\\['n'\\] == 1"):
+    with pytest.raises(RuntimeError, match=r"Detected recompile when torch\.compile stance is 'fail_on_recompile'\.[\s\S]*L\['n'\] == 1"):
         compiled(2)
     assert C.configure(stance="default")["stance"] == "fail_on_recompile"
     assert C.eager_depth(1) == 1
@@ -379,7 +379,7 @@ def test_exceptions(C, hook):
     compiled = C.CompiledFunction(lambda n: n, None)
     with pytest.raises(Own):
         compiled(1)
-    hook.answer = lambda f, l, o: dict(facts=[], wanted=(), function=fail)
+    hook.answer = lambda f, values, o: dict(facts=[], wanted=(), function=fail)
     with pytest.raises(Own):
         compiled(1)
     with pytest.raises(Own):
@@ -388,7 +388,7 @@ def test_exceptions(C, hook):
 
 
 def test_engine_failure(C, hook):
-    hook.answer = lambda f, l, o: 5
+    hook.answer = lambda f, values, o: 5
     compiled = C.CompiledFunction(lambda n: n, None)
     with pytest.raises(RuntimeError, match="internal error"):
         compiled(1)
@@ -402,7 +402,7 @@ def test_engine_failure(C, hook):
 
 
 def test_new_capture_whose_guards_fail(C, hook):
-    hook.answer = lambda f, l, o: dict(facts=[("equals", ("local", 0), 77)], wanted=(), function=lambda a, b: "wrong")
+    hook.answer = lambda f, values, o: dict(facts=[("equals", ("local", 0), 77)], wanted=(), function=lambda a, b: "wrong")
     compiled = C.CompiledFunction(lambda n: n, None)
     with pytest.raises(RuntimeError, match=r"do not hold: L\['n'\] == 77"):
         compiled(1)
@@ -416,7 +416,7 @@ def test_inside_a_capture_everything_is_eager(C, hook):
     inner = C.CompiledFunction(lambda n: n, None)
     seen = []
 
-    def answer(f, l, o):
+    def answer(f, values, o):
         seen.append(inner(3))
         return "skip"
 
@@ -438,7 +438,7 @@ def test_reset_during_a_call(C, hook):
         def __del__(self):
             died.append(1)
 
-    hook.answer = lambda f, l, o: dict(facts=[("type", ("local", 0), int)], wanted=(("local", 0),), function=Callable())
+    hook.answer = lambda f, values, o: dict(facts=[("type", ("local", 0), int)], wanted=(("local", 0),), function=Callable())
     compiled = C.CompiledFunction(lambda n: n, None)
     assert compiled(1) == "done"
     gc.collect()
@@ -448,7 +448,7 @@ def test_reset_during_a_call(C, hook):
 
 
 def test_reset_during_a_capture(C, hook):
-    def answer(f, l, o):
+    def answer(f, values, o):
         C.reset_caches()
         return dict(facts=[], wanted=(), function=lambda a, b: "compiled")
 
@@ -459,8 +459,8 @@ def test_reset_during_a_capture(C, hook):
 
 
 def test_recursion_and_recompile_in_a_call(C, hook):
-    def answer(f, l, o):
-        n = l[0]
+    def answer(f, values, o):
+        n = values[0]
         run = (lambda a, b: ("leaf",)) if n == 0 else (lambda a, b: (n, *compiled(n - 1)))
         return dict(facts=[("equals", ("local", 0), n)], wanted=(), function=run)
 
@@ -472,7 +472,7 @@ def test_recursion_and_recompile_in_a_call(C, hook):
 
 
 def test_deep_recursion_is_an_exception(C, hook):
-    hook.answer = lambda f, l, o: dict(facts=[], wanted=(("local", 0),), function=lambda a, b: compiled(b[0]), graph_inputs=0)
+    hook.answer = lambda f, values, o: dict(facts=[], wanted=(("local", 0),), function=lambda a, b: compiled(b[0]), graph_inputs=0)
     compiled = C.CompiledFunction(lambda n: n, None)
     with pytest.raises(RecursionError):
         compiled(1)
@@ -481,7 +481,7 @@ def test_deep_recursion_is_an_exception(C, hook):
 def test_threads(C, hook):
     started, go_on = threading.Event(), threading.Event()
 
-    def answer(f, l, o):
+    def answer(f, values, o):
         started.set()
         go_on.wait(10)
         return dict(facts=[], wanted=(), function=lambda a, b: "compiled")
@@ -575,7 +575,7 @@ def test_values_stay_alive_during_the_call(C, hook):
         gc.collect()
         return inputs[0]
 
-    hook.answer = lambda f, l, o: dict(facts=[], wanted=(("seq", ("seq", ("local", 0), 0), 0),), graph_inputs=1, function=run)
+    hook.answer = lambda f, values, o: dict(facts=[], wanted=(("seq", ("seq", ("local", 0), 0), 0),), graph_inputs=1, function=run)
     compiled = C.CompiledFunction(lambda b: None, None)
     for _ in range(5):
         box[:] = [[object()]]

@@ -245,7 +245,7 @@ def test_attr_of_c_descriptor(guards):
 
 
 def test_abc(guards):
-    class Abstract(abc.ABC):
+    class Abstract(abc.ABC):  # noqa: B024
         pass
 
     g = guards(("abc",))
@@ -294,7 +294,7 @@ def test_closure(guards):
     a, b = 1, [2]
 
     def f():
-        return a, b
+        return a, b  # noqa: F821
 
     g = guards(("equals", ("contents", ("cell", 0)), 1), ("equals", ("seq", ("contents", ("cell", 1)), 0), 2))
     assert passes(g, function=f)

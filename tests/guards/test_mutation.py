@@ -241,7 +241,7 @@ def test_python_code_during_a_lookup(guards):
         victim = [[Node(n=1)], {}]
         table = {}
 
-        def pull():
+        def pull(victim=victim):
             victim[0] = None
             victim[1] = None
             gc.collect()

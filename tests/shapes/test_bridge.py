@@ -12,7 +12,8 @@ from oracle import Tally, engine, facts, layouts, normal
 
 
 def test_read_tensor_meta():
-    for t in layouts((2, 3, 4, 5)) + [torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True) * 1, torch.nn.Parameter(torch.ones(1))]:
+    grad = torch.ones(2, requires_grad=True)
+    for t in [*layouts((2, 3, 4, 5)), grad, grad * 1, torch.nn.Parameter(torch.ones(1))]:
         assert normal(engine.read_tensor_meta(t)) == facts(t)
     c = torch.ones(2, dtype=torch.complex64)
     assert normal(engine.read_tensor_meta(c.conj())) == facts(c.conj())
@@ -37,7 +38,10 @@ def test_tensor_guard():
     guard = engine.tensor_guard(t)
     assert engine.tensor_guard_check(guard, t) is None
     assert engine.tensor_guard_check(guard, torch.rand(2, 3)) is None
-    reason = lambda other: engine.tensor_guard_check(guard, other)
+
+    def reason(other):
+        return engine.tensor_guard_check(guard, other)
+
     assert reason(torch.rand(4, 3)) == "tensor 'L['x']' size mismatch at index 0. expected 2, actual 4"
     assert reason(torch.rand(2, 3, dtype=torch.float64)) == "tensor 'L['x']' dtype mismatch. expected Float, actual Double"
     assert "rank mismatch. expected 2, actual 1" in reason(torch.rand(3))
@@ -106,7 +110,7 @@ def test_memo_and_fallback():
 
 
 def test_errors_are_eager_errors():
-    with pytest.raises(RuntimeError, match="size of tensor|shape mismatch|broadcast"):
+    with pytest.raises(RuntimeError, match=r"size of tensor|shape mismatch|broadcast"):
         engine.infer_result(torch.add, (torch.ones(2), torch.ones(3)))
     with pytest.raises(IndexError):
         engine.infer_result(torch.sum, (torch.ones(2), 5))
@@ -134,7 +138,7 @@ def test_autocast():
     x, w = torch.rand(2, 3), torch.rand(4, 3)
     for target, args in [(F.linear, (x, w)), (torch.matmul, (x, w.t())), (torch.add, (x, x)), ("view", (x, -1)), (F.softmax, (x, -1))]:
         with torch.autocast("cpu", torch.bfloat16):
-            path, got = engine.infer_result(target, args)
+            _, got = engine.infer_result(target, args)
             eager = getattr(args[0], target)(*args[1:]) if isinstance(target, str) else target(*args)
         assert normal(got) == facts(eager), target
     assert engine.infer_result(F.linear, (x, w))[1]["dtype"] is torch.float32
@@ -155,7 +159,7 @@ def test_inference_mode():
 
 def test_default_device_is_respected():
     with torch.device("meta"):
-        path, got = engine.infer_result(torch.zeros, (2,))
+        path, _ = engine.infer_result(torch.zeros, (2,))
     assert path == "fake"
 
 
@@ -193,7 +197,8 @@ import sys, torch
 from oracle import engine
 import torch.nn.functional as F, operator
 x = torch.rand(2, 3, requires_grad=True)
-for target, args in [(torch.add, (x, 1)), (F.linear, (x, torch.rand(4, 3))), ("view", (x, -1)), (operator.getitem, (x, 0)), (torch.zeros, (2,)), (torch.max, (x, 0))]:
+calls = [(torch.add, (x, 1)), (F.linear, (x, torch.rand(4, 3))), ("view", (x, -1)), (operator.getitem, (x, 0)), (torch.zeros, (2,))]
+for target, args in [*calls, (torch.max, (x, 0))]:
     path, _ = engine.infer_result(target, args)
     assert path == "rule", target
 loaded = [m for m in sys.modules if m == "sympy" or m.startswith("torch._dynamo") or m == "cdynamo._fake"]

@@ -372,15 +372,14 @@ def test_pad_and_losses():
 
 
 def test_attention():
+    def made(n, dtype):
+        flat = torch.rand(2, n, 4, 8).to(dtype)
+        return [torch.rand(2, 4, n, 8).to(dtype), flat.transpose(1, 2)]
+
     tally = Tally()
     for length, keys in [(5, 5), (5, 7), (1, 7), (1, 1)]:
         for dtype in (torch.float32, torch.bfloat16):
-
-            def made(n):
-                flat = torch.rand(2, n, 4, 8).to(dtype)
-                return [torch.rand(2, 4, n, 8).to(dtype), flat.transpose(1, 2)]
-
-            for q, k, v in itertools.product(made(length), made(keys), made(keys)):
+            for q, k, v in itertools.product(made(length, dtype), made(keys, dtype), made(keys, dtype)):
                 tally.check(F.scaled_dot_product_attention, q, k, v)
                 tally.check(F.scaled_dot_product_attention, q, k, v, is_causal=length == keys)
                 tally.check(F.scaled_dot_product_attention, q.detach().requires_grad_(), k, v, scale=0.5)

@@ -116,7 +116,7 @@ def test_unary(name):
     for t in tensors(True, dtypes=[torch.float32]):
         tally.check(name, t)
         tally.check(name, t.detach() * 1)
-        if hasattr(torch.Tensor, name + "_") and not name == "positive":
+        if hasattr(torch.Tensor, name + "_") and name != "positive":
             tally.check(name + "_", t.detach())
             tally.check(name + "_", t)
     with torch.no_grad():
