@@ -359,7 +359,7 @@ class Emitter {
   void loadInstance(InstanceValue* i) {
     PyTypeObject* type = i->type;
     PyObject* typeObject = reinterpret_cast<PyObject*>(type);
-    PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");
+    PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
     // The stand-in for an object of the library must not be seen outside.
     if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) refuse(i);
     if (type == partialType()) {

@@ -1,5 +1,7 @@
 // Attribute access by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
-#include <structmember.h>  // needs Python.h
+#include "base/ref.h"
+// After Python.h, which it does not include.
+#include <structmember.h>
 
 #include <cstddef>
 #include <cstring>

@@ -96,7 +96,7 @@ Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject*
   (void)owner;
   (void)name;
   std::string type = kind->tp_name;
-  if (type == "_collections._tuplegetter") {
+  if (type.size() > 12 && type.compare(type.size() - 12, 12, "_tuplegetter") == 0) {
     if (!instance) return t.realShared(d);
     TupleValue* tuple = asTuple(instance);
     if (!tuple) return nullptr;
