@@ -101,10 +101,20 @@ def next_compile_id() -> CompileId:
     return CompileId(frame_id=next(_frame_ids), frame_compile_id=0)
 
 
-def _session() -> contextlib.AbstractContextManager[Any]:
-    """What torch opens around a backend call, where this torch has it."""
-    make = getattr(torch.compiler, "_compile_session_context", contextlib.nullcontext)
-    return make()
+@contextlib.contextmanager
+def _session() -> Iterator[None]:
+    """torch.compiler.is_compiling() is true in a backend: torch's own context where this torch has it, else its flag."""
+    make = getattr(torch.compiler, "_compile_session_context", None)
+    if make is not None:
+        with make():
+            yield
+        return
+    before = getattr(torch.compiler, "_is_compiling_flag", False)
+    torch.compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
 
 
 @contextlib.contextmanager
