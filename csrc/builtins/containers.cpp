@@ -1,6 +1,7 @@
 // Methods of list, tuple, dict, OrderedDict, set, str.
 #include <algorithm>
 
+#include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
@@ -341,10 +342,7 @@ Value* makeDict(Trace& t, CallArgs& a, PyTypeObject* type, size_t first) {
 Value* builtinDict(Trace& t, CallArgs& a) { return makeDict(t, a, &PyDict_Type, 0); }
 Value* orderedDict(Trace& t, CallArgs& a) { return makeDict(t, a, &PyODict_Type, 0); }
 Value* defaultDict(Trace& t, CallArgs& a) {
-  static PyTypeObject* type = [] {
-    ObjectRef m = checked(PyImport_ImportModule("collections"));
-    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(m.get(), "defaultdict"));
-  }();
+  static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("collections", "defaultdict"));
   Value* d = makeDict(t, a, type, 1);
   as<DictValue>(d)->defaultFactory = a.args.empty() ? t.none() : a.args[0];
   return d;

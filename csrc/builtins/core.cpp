@@ -184,16 +184,7 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   Value* bestKey = key ? call1(t, key, best) : best;
   for (size_t i = 1; i < items.size(); i++) {
     Value* k = key ? call1(t, key, items[i]) : items[i];
-    if (isTensor(k) || isTensor(bestKey)) {
-      static PyObject* fns[2] = {};
-      if (!fns[0]) {
-        ObjectRef torch = checked(PyImport_ImportModule("torch"));
-        fns[0] = PyObject_GetAttrString(torch.get(), "minimum");
-        fns[1] = PyObject_GetAttrString(torch.get(), "maximum");
-      }
-      if (key || !isTensor(k) || !isTensor(bestKey)) unsupported(BreakReason::DataDependentBranch, std::string(name) + "() of tensors");
-      unsupported(BreakReason::DataDependentBranch, std::string(name) + "() of tensors");
-    }
+    if (isTensor(k) || isTensor(bestKey)) unsupported(BreakReason::DataDependentBranch, std::string(name) + "() of tensors");
     if (truth(t, compareOp(t, op, k, bestKey))) {
       best = items[i];
       bestKey = k;

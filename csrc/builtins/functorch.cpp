@@ -1,4 +1,5 @@
 // torch.vmap: the nesting and batch-dimension calls become nodes; inside, tensors are traced with their logical shapes.
+#include "base/lookup.h"
 #include "builtins/table.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -7,15 +8,7 @@ namespace cdynamo {
 
 namespace {
 
-PyObject* predispatch(const char* name) {
-  static std::unordered_map<std::string, PyObject*> table;
-  PyObject*& fn = table[name];
-  if (!fn) {
-    ObjectRef module = checked(PyImport_ImportModule("torch._functorch.predispatch"));
-    fn = checked(PyObject_GetAttrString(module.get(), name)).release();
-  }
-  return fn;
-}
+PyObject* predispatch(const char* name) { return importedObject("torch._functorch.predispatch", name); }
 
 Node* addNode(Trace& t, const char* name, const std::vector<Value*>& args) {
   std::vector<Arg> operands;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
@@ -49,11 +50,7 @@ PyTypeObject* tensorBase() {
 }
 
 PyTypeObject* lruCacheType() {
-  static PyTypeObject* type = [] {
-    ObjectRef m = checked(PyImport_ImportModule("functools"));
-    ObjectRef t = checked(PyObject_GetAttrString(m.get(), "_lru_cache_wrapper"));
-    return reinterpret_cast<PyTypeObject*>(t.release());
-  }();
+  static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("functools", "_lru_cache_wrapper"));
   return type;
 }
 

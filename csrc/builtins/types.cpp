@@ -1,6 +1,7 @@
 // type, isinstance, super, object's own methods, functools.partial.
 #include "torch/types.h"
 
+#include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
@@ -289,10 +290,7 @@ ObjectRef realCallable(Trace& t, Value* v) {
 
 // A signature says how a callable may be called: made by Python itself from the real callable, used as a constant.
 Value* inspectSignature(Trace& t, CallArgs& a) {
-  static PyObject* signature = [] {
-    ObjectRef m = checked(PyImport_ImportModule("inspect"));
-    return checked(PyObject_GetAttrString(m.get(), "signature")).release();
-  }();
+  static PyObject* signature = importedObject("inspect", "signature");
   expectArgs(t, a, "signature", 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
   if (!callable) unsupported(BreakReason::UnsupportedCall, "the signature of " + describe(a.args[0]));
@@ -305,10 +303,7 @@ Value* inspectSignature(Trace& t, CallArgs& a) {
 
 // partial objects are instances with the slots func, args and keywords.
 PyTypeObject* partialType() {
-  static PyTypeObject* type = [] {
-    ObjectRef m = checked(PyImport_ImportModule("functools"));
-    return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(m.get(), "partial")).release());
-  }();
+  static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("functools", "partial"));
   return type;
 }
 

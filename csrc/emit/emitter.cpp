@@ -1,5 +1,6 @@
 #include "emit/emitter.h"
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
@@ -46,8 +47,7 @@ class Emitter {
     prepareEffects();
     writeEffects();
     if (gradEnabled() != gradAtEntry) {
-      ObjectRef module = checked(PyImport_ImportModule("torch._C"));
-      a.loadConst(keep(checked(PyObject_GetAttrString(module.get(), "_set_grad_enabled"))));
+      a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
       a.loadConst(gradEnabled() ? Py_True : Py_False);
       a.call(1);
       a.popTop();

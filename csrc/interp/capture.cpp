@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/lookup.h"
 #include "bytecode/code.h"
 #include "dispatch/cache.h"
 #include "dispatch/settings.h"
@@ -64,10 +65,7 @@ struct GradModeScope {
 };
 
 PyObject* getitemFunction() {
-  static PyObject* fn = [] {
-    ObjectRef m = checked(PyImport_ImportModule("operator"));
-    return PyObject_GetAttrString(m.get(), "getitem");
-  }();
+  static PyObject* fn = importedObject("operator", "getitem");
   return fn;
 }
 

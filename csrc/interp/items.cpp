@@ -1,6 +1,7 @@
 // Subscripts, lengths, membership and iteration.
 #include <cstring>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
@@ -8,30 +9,23 @@
 
 namespace cdynamo {
 
-ListValue* asList(Value* v) {
-  if (v->kind == Kind::List) return as<ListValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::List)
-    return as<ListValue>(as<InstanceValue>(v)->contents);
-  return nullptr;
+namespace {
+
+// v itself, or the inherited part of an instance of a subclass.
+template <typename T>
+T* partOf(Value* v, Kind kind) {
+  if (v->kind == kind) return as<T>(v);
+  if (v->kind != Kind::Instance) return nullptr;
+  HeapValue* contents = as<InstanceValue>(v)->contents;
+  return contents && contents->kind == kind ? as<T>(contents) : nullptr;
 }
-TupleValue* asTuple(Value* v) {
-  if (v->kind == Kind::Tuple) return as<TupleValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Tuple)
-    return as<TupleValue>(as<InstanceValue>(v)->contents);
-  return nullptr;
-}
-DictValue* asDict(Value* v) {
-  if (v->kind == Kind::Dict) return as<DictValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Dict)
-    return as<DictValue>(as<InstanceValue>(v)->contents);
-  return nullptr;
-}
-SetValue* asSet(Value* v) {
-  if (v->kind == Kind::Set) return as<SetValue>(v);
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents && as<InstanceValue>(v)->contents->kind == Kind::Set)
-    return as<SetValue>(as<InstanceValue>(v)->contents);
-  return nullptr;
-}
+
+}  // namespace
+
+ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
+TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
+DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
+SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 DictKey keyOf(Trace& t, Value* key) { return t.keyOf(key); }
 
@@ -135,10 +129,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     keyError(t, key);
   }
   if (isTensor(container)) {
-    static PyObject* getitem = [] {
-      ObjectRef m = checked(PyImport_ImportModule("operator"));
-      return PyObject_GetAttrString(m.get(), "getitem");
-    }();
+    static PyObject* getitem = importedObject("operator", "getitem");
     return recordOp(t, getitem, false, {{container, key}, {}});
   }
   if (isReal(container)) {
@@ -201,10 +192,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
   if (isTensor(container)) {
-    static PyObject* setitem = [] {
-      ObjectRef m = checked(PyImport_ImportModule("operator"));
-      return PyObject_GetAttrString(m.get(), "setitem");
-    }();
+    static PyObject* setitem = importedObject("operator", "setitem");
     recordOp(t, setitem, false, {{container, key, value}, {}});
     return;
   }

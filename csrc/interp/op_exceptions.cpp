@@ -1,4 +1,5 @@
 // with, raise, except, and the rare ops of modules and type parameters.
+#include "base/lookup.h"
 #include "interp/handlers.h"
 #include "interp/protocol.h"
 
@@ -21,10 +22,7 @@ void handleWithExceptStart(Trace& t, FrameState& f, const Instr&) {
   Value* exit = f.top(4);
   Value* type = t.realShared(reinterpret_cast<PyObject*>(t.typeOf(exception)));
   // Stands for the traceback: not None, and refused where anything but that is asked.
-  static PyObject* traceback = [] {
-    ObjectRef module = checked(PyImport_ImportModule("cdynamo.polyfills"));
-    return PyObject_GetAttrString(module.get(), "some_traceback");
-  }();
+  static PyObject* traceback = importedObject("cdynamo.polyfills", "some_traceback");
   f.push(call(t, exit, {{type, exception, t.realShared(traceback)}, {}}));
 }
 

@@ -1,6 +1,7 @@
 // Operators, comparisons, truth and text of symbolic values.
 #include <cstring>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
@@ -36,16 +37,7 @@ constexpr OperatorNames kBinary[] = {
 };
 constexpr int kInplace = 13;
 
-PyObject* operatorFunction(const std::string& name) {
-  static std::unordered_map<std::string, PyObject*> table;
-  PyObject*& fn = table[name];
-  if (!fn) {
-    ObjectRef module = checked(PyImport_ImportModule("operator"));
-    fn = PyObject_GetAttrString(module.get(), name.c_str());
-    if (!fn) throw PythonError{};
-  }
-  return fn;
-}
+PyObject* operatorFunction(const std::string& name) { return importedObject("operator", name.c_str()); }
 
 PyObject* nativeBinary(int op, PyObject* a, PyObject* b) {
   switch (op % kInplace) {

@@ -1,10 +1,12 @@
 // Tensors in the trace: recording operations, attributes, operands.
 #include <cstring>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "shapes/infer.h"
+#include "shapes/layout.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -100,10 +102,7 @@ Arg operandOf(Trace& t, Value* v) {
 }
 
 PyObject* getitemFunction() {
-  static PyObject* fn = [] {
-    ObjectRef m = checked(PyImport_ImportModule("operator"));
-    return PyObject_GetAttrString(m.get(), "getitem");
-  }();
+  static PyObject* fn = importedObject("operator", "getitem");
   return fn;
 }
 
@@ -366,27 +365,8 @@ Attribute attributeKind(PyObject* name) {
   return found == table.end() ? Attribute::None : found->second;
 }
 
-int64_t elementSize(DType d) {
-  switch (d) {
-    case DType::UInt8:
-    case DType::Int8:
-    case DType::Bool: return 1;
-    case DType::Int16:
-    case DType::Float16:
-    case DType::BFloat16: return 2;
-    case DType::Int32:
-    case DType::Float32:
-    case DType::ComplexHalf: return 4;
-    case DType::Complex128: return 16;
-    default: return 8;
-  }
-}
-
 PyObject* getattrFunction() {
-  static PyObject* fn = [] {
-    ObjectRef m = checked(PyImport_ImportModule("builtins"));
-    return PyObject_GetAttrString(m.get(), "getattr");
-  }();
+  static PyObject* fn = importedObject("builtins", "getattr");
   return fn;
 }
 
@@ -416,8 +396,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
     case Attribute::IsCpu: return t.boolean(m.device.type == 0);
     case Attribute::IsMeta: return t.boolean(m.device.type == 14);
     case Attribute::False: return t.boolean(false);
-    case Attribute::Nbytes: return t.integer(m.numel() * elementSize(m.dtype));
-    case Attribute::ItemSize: return t.integer(elementSize(m.dtype));
+    case Attribute::Nbytes: return t.integer(m.numel() * itemSize(m.dtype));
+    case Attribute::ItemSize: return t.integer(itemSize(m.dtype));
     case Attribute::Name: return t.none();
     case Attribute::Class: return t.wrap(reinterpret_cast<PyObject*>(t.typeOf(tensor)), t.sources.pinned(reinterpret_cast<PyObject*>(tensor->type)));
     case Attribute::GetattrNode: return recordOp(t, getattrFunction(), false, {{tensor, t.realShared(name)}, {}});

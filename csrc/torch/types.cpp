@@ -1,15 +1,12 @@
 #include "torch/types.h"
 
-#include "base/error.h"
+#include "base/lookup.h"
 
 namespace cdynamo {
 
 namespace {
 
-PyTypeObject* torchType(const char* name) {
-  ObjectRef module = checked(PyImport_ImportModule("torch"));
-  return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(module.get(), name)).release());
-}
+PyTypeObject* torchType(const char* name) { return reinterpret_cast<PyTypeObject*>(importedObject("torch", name)); }
 
 }  // namespace
 
@@ -35,13 +32,7 @@ bool isTorchConstantType(PyTypeObject* type) {
 }
 
 bool isTorchOperatorType(PyTypeObject* type) {
-  static PyObject* const* known = [] {
-    static PyObject* types[2];
-    ObjectRef module = checked(PyImport_ImportModule("torch._ops"));
-    types[0] = checked(PyObject_GetAttrString(module.get(), "OpOverload")).release();
-    types[1] = checked(PyObject_GetAttrString(module.get(), "OpOverloadPacket")).release();
-    return types;
-  }();
+  static PyObject* known[] = {importedObject("torch._ops", "OpOverload"), importedObject("torch._ops", "OpOverloadPacket")};
   return reinterpret_cast<PyObject*>(type) == known[0] || reinterpret_cast<PyObject*>(type) == known[1];
 }
 
