@@ -440,6 +440,7 @@ void addTorchBuiltins(BuiltinTable& table) {
                            "torch.is_inference_mode_enabled",
                            "torch._C._is_torch_function_enabled",
                            "torch.is_autocast_enabled",
+                           "torch._C._is_any_autocast_enabled",
                            "torch.is_autocast_cpu_enabled",
                            "torch.get_autocast_dtype",
                            "torch.get_autocast_gpu_dtype",
