@@ -254,12 +254,7 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
     bool onClass =
         isReal(super->self) && PyType_Check(realObject(super->self)) && realObject(super->self) == reinterpret_cast<PyObject*>(super->startType);
     if (!Py_TYPE(found)->tp_descr_get) return pinnedValue(t, found);
-    if (onClass) {
-      if (Py_TYPE(found) == &PyStaticMethod_Type || Py_TYPE(found) == &PyClassMethod_Type || Py_TYPE(found) == &PyClassMethodDescr_Type)
-        return bindDescriptor(t, found, nullptr, super->startType, name);
-      return bindDescriptor(t, found, nullptr, super->startType, name);
-    }
-    return bindDescriptor(t, found, super->self, super->startType, name);
+    return bindDescriptor(t, found, onClass ? nullptr : super->self, super->startType, name);
   }
   return nullptr;
 }

@@ -64,11 +64,6 @@ struct GradModeScope {
   ~GradModeScope() { setGradEnabled(before); }
 };
 
-PyObject* getitemFunction() {
-  static PyObject* fn = importedObject("operator", "getitem");
-  return fn;
-}
-
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
   for (HeapValue* written : t.mutated()) {
@@ -166,7 +161,7 @@ class Capture {
     ObjectRef program = ObjectRef::share(Py_None);
     bool hasGraph = t.graph.callCount() > 0;
     if (hasGraph) {
-      Graph graph = finishGraph(std::move(t.graph), getitemFunction());
+      Graph graph = finishGraph(std::move(t.graph), importedObject("operator", "getitem"));
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
         if (node.op != NodeOp::Placeholder) continue;
@@ -174,8 +169,6 @@ class Capture {
         checkedStatus(PyList_Append(examples.get(), node.example));
       }
       program = makeGraphProgram(std::move(graph), t.sources);
-      double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      (void)seconds;
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
       if (PyList_SetItem(emitted.graphBox.get(), 0, ObjectRef(compiled).release()) < 0) throw PythonError{};

@@ -27,8 +27,6 @@ TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
-DictKey keyOf(Trace& t, Value* key) { return t.keyOf(key); }
-
 namespace {
 
 // A Python-level special method of an instance, or null where the type's is C code.

@@ -72,7 +72,6 @@ ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
-DictKey keyOf(Trace& t, Value* key);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
