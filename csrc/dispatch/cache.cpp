@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/keep_alive.h"
 #include "base/small_vector.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
@@ -112,6 +113,7 @@ void CodeCache::clear() {
 }
 
 PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
+  FrameHookPause pause;
   KeepAlive kept(values, count);
   entry.guards->releaseTemporaries();
   entry.hits++;
@@ -133,6 +135,7 @@ PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
 }
 
 PyObject* CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
+  FrameHookPause pause;
   PyObject* globals = reinterpret_cast<PyFunctionObject*>(inputs.function)->func_globals;
   SmallVector<PyObject*, 32> values;
   for (size_t i = 0; i < entries_.size(); i++) {

@@ -25,7 +25,7 @@ class CodeCache {
   static size_t count();
 
   // The call itself. `inputs` are bound slots, borrowed and maybe only from the function's defaults. A new reference; null
-  // with a Python error set; or null with no error where the call must be made eagerly.
+  // with a Python error set; or null with no error where the call must be made eagerly. The frame hook is off meanwhile.
   PyObject* call(const FrameInputs& inputs, int recompileLimit);
 
   bool onlyEager() const { return entries_.empty() && skipped_; }
@@ -57,7 +57,8 @@ class CodeCache {
   bool calledBefore_ = false;
 };
 
-// Runs an entry with the values that its guards handed out (borrowed). A new reference, or null with an error set.
+// Runs an entry with the values that its guards handed out (borrowed). A new reference, or null with an error set. The
+// frame hook is off meanwhile.
 PyObject* runEntry(Entry& entry, PyObject** values, size_t count);
 
 }  // namespace cdynamo
