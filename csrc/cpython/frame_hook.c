@@ -25,6 +25,16 @@ static PyObject* evaluateFrame(PyThreadState* thread, InterpreterFrame* frame, i
   return hookEvaluator(&starting);
 }
 
+int callsAreNearlyRefused(const StartingFrame* frame) {
+#if PY_VERSION_HEX >= 0x030C0000
+  // 3.12 counts calls from C, and as such these, apart from calls of Python by Python: 1500 units at first, later more.
+  return frame->thread->c_recursion_remaining < 400;
+#else
+  (void)frame;
+  return 0;
+#endif
+}
+
 PyObject* runFrame(const StartingFrame* frame) { return evaluatorBefore(frame->thread, (InterpreterFrame*)frame->frame, 0); }
 
 PyObject* finishFrame(const StartingFrame* starting, PyObject* result) {

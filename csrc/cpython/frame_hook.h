@@ -21,6 +21,8 @@ typedef struct StartingFrame {
 // and coroutines that go on, nor those with a namespace of their own (modules, class bodies, exec).
 typedef PyObject* (*FrameEvaluator)(const StartingFrame* frame);
 
+// Whether CPython will soon refuse calls that go through an evaluator, though plain ones could still be made.
+int callsAreNearlyRefused(const StartingFrame* frame);
 // Lets CPython run the frame.
 PyObject* runFrame(const StartingFrame* frame);
 // Ends the frame without running it. `result` is taken over; null: the call fails with the Python error that is set, and the frame

@@ -20,8 +20,9 @@ class CodeCache {
   static std::shared_ptr<CodeCache> find(PyObject* code, PyObject* options);
   // Empties every cache, also while calls are running (they keep the entry they run).
   static void resetAll();
-  // For a compiled function that goes away.
-  static void leave(std::shared_ptr<CodeCache>& cache);
+  // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
+  // functions that eager code called among them), nobody can ask for these any more: they go too.
+  static void leave(ObjectRef options);
   static size_t count();
 
   // The call itself. `inputs` are bound slots, borrowed and maybe only from the function's defaults. A new reference; null

@@ -47,7 +47,6 @@ CodeCache* cacheOf(Parts& parts) {
   if (parts.cache && parts.cache->code() == code) [[likely]]
     return parts.cache.get();
   try {
-    CodeCache::leave(parts.cache);
     parts.cache = CodeCache::find(code, parts.options.get());
   } catch (const PythonError&) {
     PyErr_Clear();
@@ -141,8 +140,8 @@ void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (compiled->weakrefs) PyObject_ClearWeakRefs(self);
   clear(self);
-  compiled->parts.options.reset();
-  CodeCache::leave(compiled->parts.cache);
+  compiled->parts.cache.reset();
+  CodeCache::leave(std::move(compiled->parts.options));
   compiled->parts.~Parts();
   auto type = ObjectRef::steal(Py_TYPE(self));
   Py_TYPE(self)->tp_free(self);

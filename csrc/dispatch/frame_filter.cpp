@@ -70,6 +70,12 @@ bool isInfrastructureFile(std::string_view file) {
   return package.empty() ? startsWith(file, standardLibrary) : infrastructure().count(package) > 0;
 }
 
+// The standard library makes these from text.
+bool isNamedTupleConstructor(PyCodeObject* code, const char* file) {
+  return std::string_view(file) == "<string>" && PyTuple_GET_SIZE(code->co_names) == 1 &&
+         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, 0), "_tuple_new") == 0;
+}
+
 PyObject* dictItem(PyObject* dict, PyObject* name) {
   PyObject* value = PyDict_GetItemWithError(dict, name);
   if (value == nullptr) PyErr_Clear();
@@ -158,8 +164,7 @@ bool isNeverCaptured(PyCodeObject* code) {
     PyErr_Clear();  // surrogates: a file of the user's
     return false;
   }
-  // namedtuple's constructors, which the standard library makes from text.
-  if (std::string_view(file) == "<string>" && PyUnicode_CompareWithASCIIString(code->co_name, "__new__") == 0) return true;
+  if (isNamedTupleConstructor(code, file)) return true;
   return isInfrastructureFile({file, static_cast<size_t>(length)});
 }
 

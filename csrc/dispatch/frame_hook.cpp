@@ -99,11 +99,11 @@ Offer offerFrame(const StartingFrame& frame) {
   return {Offer::Done};
 }
 
-// With a hook, each Python call takes a piece of the C stack; without, CPython 3.11 and later take none. So the hook goes off where
-// the stack ends, unless another thread has it on: then this is as deep as it gets.
+// With a hook, each Python call is one more level of C; without, CPython needs none. So the hook goes off where C cannot go much
+// deeper. Where another thread has it on, the end of the stack is as deep as it gets.
 [[gnu::noinline]] PyObject* evaluateAtStackEnd(const StartingFrame* frame) noexcept {
   FrameHookPause pause;
-  if (!frameHookInstalled()) return runFrame(frame);
+  if (!frameHookInstalled() || !stackIsNearlyFull()) return runFrame(frame);
   PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
   return finishFrame(frame, nullptr);
 }
@@ -114,7 +114,7 @@ Offer offerFrame(const StartingFrame& frame) {
 }
 
 PyObject* evaluate(const StartingFrame* frame) noexcept {
-  if (stackIsNearlyFull()) [[unlikely]]
+  if (stackIsNearlyFull() || callsAreNearlyRefused(frame)) [[unlikely]]
     return evaluateAtStackEnd(frame);
   if (here.options == nullptr) return runFrame(frame);
   Offer offer = tryOffer(*frame);
