@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "dispatch/bind.h"
 #include "dispatch/cache.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
@@ -66,11 +67,19 @@ PyObject* tryCompiled(Parts& parts, PyObject* const* args, size_t nargsf, PyObje
   return cache->call(inputs, parts.recompileLimit);
 }
 
+// The function could not be captured; what it calls may be.
+PyObject* callWithHook(Parts& parts, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  ObjectRef callable = parts.callable;
+  FrameHookScope scope(parts.options.get(), parts.recompileLimit, reinterpret_cast<PyFunctionObject*>(parts.function.get())->func_code);
+  return PyObject_Vectorcall(callable.get(), args, nargsf, kwnames);
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   Parts& parts = partsOf(self);
   if (!mustRunEagerly(parts)) {
     PyObject* result = tryCompiled(parts, args, nargsf, kwnames);
     if (result != nullptr || PyErr_Occurred()) return result;
+    if (parts.callable && parts.function) return callWithHook(parts, args, nargsf, kwnames);
   }
   if (!parts.callable) {
     PyErr_SetString(PyExc_RuntimeError, "this compiled function has been cleared by the garbage collector");

@@ -73,6 +73,10 @@ struct Offer {
 };
 
 Offer offerFrame(const StartingFrame& frame) {
+  if (here.eagerCode == reinterpret_cast<PyObject*>(frame.code)) {
+    here.eagerCode = nullptr;
+    return {};
+  }
   DisableMark mark = disableMark(frame.function);
   if (mark == DisableMark::AndBelow) return {Offer::RunWithoutHook};
   CodeNote* note = noteOf(frame.code);
@@ -124,8 +128,8 @@ PyObject* evaluate(const StartingFrame* frame) noexcept {
 
 }  // namespace
 
-FrameHookScope::FrameHookScope(PyObject* options, int recompileLimit)
-    : options_(ObjectRef::share(options)), before_(switchTo({options, recompileLimit})) {}
+FrameHookScope::FrameHookScope(PyObject* options, int recompileLimit, PyObject* eagerCode)
+    : options_(ObjectRef::share(options)), before_(switchTo({options, recompileLimit, eagerCode})) {}
 FrameHookScope::~FrameHookScope() { switchTo(before_); }
 
 FrameHookPause::FrameHookPause() : before_(here.options ? switchTo({}) : FrameHookState{}) {}

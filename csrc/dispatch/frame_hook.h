@@ -16,11 +16,13 @@ namespace cdynamo {
 struct FrameHookState {
   PyObject* options = nullptr;  // borrowed from the scope; null: off
   int recompileLimit = -1;
+  PyObject* eagerCode = nullptr;  // only compared; null when its frame has started
 };
 
 class FrameHookScope {
  public:
-  explicit FrameHookScope(PyObject* options, int recompileLimit = -1);
+  // eagerCode: the code of a call that is known to run eagerly, or null. Its first frame is not offered.
+  explicit FrameHookScope(PyObject* options, int recompileLimit = -1, PyObject* eagerCode = nullptr);
   ~FrameHookScope();
   FrameHookScope(const FrameHookScope&) = delete;
   FrameHookScope& operator=(const FrameHookScope&) = delete;
