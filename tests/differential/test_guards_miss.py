@@ -634,8 +634,9 @@ def class_argument():
     return varied(lambda x, c: c()(x), A, B)
 
 
-@scenario(after_change=(0,))
+@scenario(after_change=(1,))
 def torch_function_mode_entered():
+    """Under a mode the function runs eagerly; the mode's handler, where the mode is off, is captured."""
     from torch.overrides import TorchFunctionMode
 
     class Doubler(TorchFunctionMode):
