@@ -21,7 +21,7 @@ struct Entry {
   bool direct = false;
   ObjectRef graph;
   int32_t directOutput = -1;
-  // A Python object for reports (the front's record of the compile), or null.
+  // What the front calls this capture, a str such as "0/1" that reports of misses begin with; or null.
   ObjectRef record;
   uint64_t hits = 0;
 };
