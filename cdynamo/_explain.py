@@ -71,7 +71,7 @@ class Explanation:
     capture_seconds: list[float] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     codes: list[CodeType] = dataclasses.field(default_factory=list)  # the functions that were captured, in order
-    skipped_codes: list[CodeType] = dataclasses.field(default_factory=list)
+    skipped_codes: list[CodeType | None] = dataclasses.field(default_factory=list)  # by skip
 
     @functools.cached_property
     def graphs(self) -> list[LazyGraphModule]:
@@ -101,7 +101,7 @@ class Explanation:
     def lines(self) -> dict[tuple[str, int], LineStory]:
         """By (file, line): the ops captured there, the breaks, and whether it ran eagerly."""
         found: dict[tuple[str, int], LineStory] = collections.defaultdict(LineStory)
-        for code in self.skipped_codes:
+        for code in filter(None, self.skipped_codes):
             for line in _lines_of(code):
                 found[code.co_filename, line].eager = True
         for i, program in enumerate(self.programs):
@@ -123,9 +123,12 @@ class Explanation:
             names = [getattr(target, "__name__", str(target)) for target in self.ops_per_graph[i]]
             shown = " ".join(names[:12]) + (f" ... ({len(names)} in all)" if len(names) > 12 else "")
             lines.append(f"graph {i} of {where}: {_times(len(program.inputs), 'input')}, {_times(program.calls, 'op')}: {shown}")
-        for title, entries in (("break", self.break_reasons), ("skip", self.skips)):
-            for i, entry in enumerate(entries):
-                lines.append(f"{title} {i}: " + str(entry).replace("\n", "\n    "))
+        for i, entry in enumerate(self.break_reasons):
+            lines.append(f"break {i}: " + str(entry).replace("\n", "\n    "))
+        for i, (entry, code) in enumerate(zip(self.skips, self.skipped_codes)):
+            said = any(known.reason == entry.reason and known.stack == entry.stack for known in self.break_reasons)
+            why = entry.title if said else str(entry).replace("\n", "\n    ")
+            lines.append(f"skip {i}: {describe_code(code)} ran eagerly: {why}")
         lines += [f"recompile: {text}" for text in self.recompiles]
         lines += [f"engine failure: {text}" for text in self.failures]
         if self.out_guards:
@@ -139,7 +142,7 @@ class Explanation:
         stories = self.lines()
         shown: set[tuple[str, int]] = set()
         text: list[str] = []
-        for code in dict.fromkeys([*self.codes, *self.skipped_codes]):
+        for code in dict.fromkeys([*self.codes, *filter(None, self.skipped_codes)]):
             numbers = _lines_of(code)
             if any((code.co_filename, line) in shown for line in numbers):
                 continue
@@ -168,11 +171,10 @@ class Explanation:
         elif kind == "break":
             _note(self.break_reasons, _reason_of(payload, stack))
         elif kind == "skip":
-            if code is not None:
-                self.skipped_codes.append(code)
             reason = _reason_of(payload, stack)
             reason.graph_break = False
-            _note(self.skips, reason)
+            self.skips.append(reason)
+            self.skipped_codes.append(code)
         elif kind == "recompile":
             self.recompiles += [str(text) for text in payload.get("failed") or ()]
         elif kind == "failure":
@@ -209,13 +211,14 @@ def _line_text(file: str, line: int, story: LineStory | None) -> str:
     state, notes = "", ""
     if story is not None:
         state = story.state
+        names = [name for names in story.ops.values() for name in names]
+        notes = " ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
         if state == "captured":
             state = "graph " + ",".join(str(i) for i in story.ops)
-            names = [name for names in story.ops.values() for name in names]
-            notes = " ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
         elif state == "broken":
             state = "break"
-            notes = "; ".join(f"{reason.id} {reason.title}".strip() for reason in story.broken)
+            why = "; ".join(f"{reason.id} {reason.title}".strip() for reason in story.broken)
+            notes = f"{notes}; {why}" if notes else why
     text = f"{line:5} | {state:<8} | {source}"
     return f"{text:<80}  # {notes}" if notes else text
 
