@@ -46,12 +46,13 @@ class LineStory:
 
     ops: dict[int, list[str]] = dataclasses.field(default_factory=lambda: collections.defaultdict(list))  # by graph
     broken: list[BreakReason] = dataclasses.field(default_factory=list)
+    broken_inside: list[BreakReason] = dataclasses.field(default_factory=list)  # in what the line calls
     eager: bool = False
 
     @property
     def state(self) -> str:
         """ "captured", "broken", "eager", or "" where the line has no part in any graph."""
-        if self.broken:
+        if self.broken or self.broken_inside:
             return "broken"
         if self.eager:
             return "eager"
@@ -71,7 +72,7 @@ class Explanation:
     failures: list[str] = dataclasses.field(default_factory=list)
     capture_seconds: list[float] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
-    codes: list[CodeType] = dataclasses.field(default_factory=list)  # the functions that were captured, in order
+    codes: list[CodeType] = dataclasses.field(default_factory=list)  # the functions that were captured from their start, in order
     skipped_codes: list[CodeType | None] = dataclasses.field(default_factory=list)  # by skip
 
     @functools.cached_property
@@ -113,6 +114,8 @@ class Explanation:
         for reason in self.break_reasons:
             for file, line, _function in reason.stack[-1:]:
                 found[file, line].broken.append(reason)
+            for place in {(file, line) for file, line, _function in reason.stack[:-1]}:
+                found[place].broken_inside.append(reason)
         return dict(found)
 
     def __str__(self) -> str:
@@ -165,7 +168,7 @@ class Explanation:
         code = payload.get("code")
         if kind == "capture":
             self.capture_seconds.append(payload.get("seconds") or 0.0)
-            if code is not None:
+            if code is not None and payload.get("resumed_at") is None:
                 self.codes.append(code)
             if payload.get("graph") is not None:
                 resumed = f", from line {payload['resumed_at']} on" if payload.get("resumed_at") is not None else ""
@@ -222,7 +225,9 @@ def _line_text(file: str, line: int, story: LineStory | None) -> str:
             state = "graph " + ",".join(str(i) for i in story.ops)
         elif state == "broken":
             state = "break"
-            why = "; ".join(dict.fromkeys(f"{reason.id} {reason.title}".strip() for reason in story.broken))
+            inside = [f"{reason.id} in {reason.stack[-1][2]}".strip() for reason in story.broken_inside]
+            why = "; ".join(dict.fromkeys([*(f"{reason.id} {reason.title}".strip() for reason in story.broken), *inside[:3]]))
+            why += f"; ... ({len(inside)} in all)" if len(inside) > 3 else ""
             notes = f"{notes}; {why}" if notes else why
     text = f"{line:5} | {state:<8} | {source}"
     return f"{text:<80}  # {notes}" if notes else text

@@ -415,6 +415,9 @@ def test_explain_a_break(capsys):
     assert reason.reason.startswith("Failed to trace builtin operator") and reason.id == "CD0023" and reason.graph_break
     assert [frame.name for frame in reason.user_stack] == ["outer", "prints"]
     assert found.lines()[__file__, line].state == "broken"
+    outside = outer.__code__.co_firstlineno + 1
+    assert found.lines()[__file__, outside].state == "broken" and not found.lines()[__file__, outside].broken
+    assert re.search(rf"^ *{outside} \| break    \|     return prints\(x\) \+ 1 +# .*CD0023 in prints$", str(found), re.M), str(found)
     assert re.search(rf'^ *{line} \| break    \|     print\("seen"\) +# CD0023 Failed to trace builtin operator$', str(found), re.M), str(found)
 
 
