@@ -533,7 +533,7 @@ def module_hooks():
     return Setup(fn, lambda: (t(2, 3),))
 
 
-@scenario(graphs=2)
+@scenario(graphs=(2, 3), share=0.0)
 def function_called_in_eager_part_is_captured():
     """What the opaque code calls back is captured itself."""
 
@@ -546,9 +546,6 @@ def function_called_in_eager_part_is_captured():
         return z[0] * 2
 
     return Setup(fn, lambda: (t(3),))
-
-
-breaks.cases[-1].graphs, breaks.cases[-1].share = (2, 3), 0.0
 
 
 class Opaque:
