@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "dispatch/bind.h"
-#include "dispatch/cache.h"
+#include "dispatch/driver.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
@@ -64,7 +64,7 @@ PyObject* tryCompiled(Parts& parts, PyObject* const* args, size_t nargsf, PyObje
   BoundFrame frame;
   if (!bindArguments(parts.function.get(), parts.self.get(), args, nargsf, kwnames, frame)) return nullptr;
   FrameInputs inputs{frame.slots.data(), static_cast<Py_ssize_t>(frame.slots.size()), parts.function.get()};
-  return cache->call(inputs, parts.recompileLimit);
+  return callToEnd(cache, inputs, parts.recompileLimit);
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {

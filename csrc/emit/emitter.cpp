@@ -31,10 +31,25 @@ class Emitter {
   }
 
   Emitted run(Value* result, bool gradAtEntry) {
-    bool hasGraph = t.graph.callCount() > 0;
     if (tryDirect(result, gradAtEntry)) return std::move(emitted);
+    begin();
+    load(result);
+    return end(gradAtEntry);
+  }
+
+  Emitted suspend(const std::vector<Value*>& values, int line, bool gradAtEntry) {
+    a.setLine(line);
+    begin();
+    loadAll(values);
+    a.buildTuple(static_cast<int>(values.size()));
+    return end(gradAtEntry);
+  }
+
+ private:
+  // Calls the graph.
+  void begin() {
     a.prologue();
-    if (hasGraph) {
+    if (t.graph.callCount() > 0) {
       a.loadConst(emitted.graphBox.get());
       a.loadConst(number(0));
       a.binarySubscr();
@@ -42,8 +57,10 @@ class Emitter {
       a.callFunctionEx(false);
       a.storeFast(kOutputs);
     }
-    // Everything is rebuilt before anything is written back.
-    load(result);
+  }
+
+  // The result is on the stack: everything is rebuilt before anything is written back.
+  Emitted end(bool gradAtEntry) {
     prepareEffects();
     writeEffects();
     if (gradEnabled() != gradAtEntry) {
@@ -57,7 +74,6 @@ class Emitter {
     return std::move(emitted);
   }
 
- private:
   static CodeSpec spec(PyCodeObject* like) {
     CodeSpec s;
     s.name = ObjectRef::share(like->co_name);
@@ -654,5 +670,9 @@ class Emitter {
 }  // namespace
 
 Emitted emitReturn(Trace& t, PyCodeObject* like, Value* result, bool gradAtEntry) { return Emitter(t, like).run(result, gradAtEntry); }
+
+Emitted emitSuspend(Trace& t, PyCodeObject* like, int line, const std::vector<Value*>& values, bool gradAtEntry) {
+  return Emitter(t, like).suspend(values, line, gradAtEntry);
+}
 
 }  // namespace cdynamo
