@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/keep_alive.h"
 #include "base/small_vector.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
@@ -22,8 +23,12 @@ struct CacheKeyHash {
   }
 };
 
+using CacheMap = std::unordered_map<CacheKey, std::shared_ptr<CodeCache>, CacheKeyHash>;
+
 struct Registry {
-  std::unordered_map<CacheKey, std::shared_ptr<CodeCache>, CacheKeyHash> caches;
+  CacheMap caches;
+  // How many caches there are per options object; each holds one reference to it.
+  std::unordered_map<PyObject*, Py_ssize_t> holders;
   // Per code object that has caches: a weak reference whose callback drops them.
   std::unordered_map<PyObject*, ObjectRef> watchers;
 };
@@ -34,18 +39,29 @@ Registry& registry() {
   return *instance;
 }
 
-void forgetCode(PyObject* code) {
-  std::vector<std::shared_ptr<CodeCache>> dying;
+// Takes the caches whose keys fit out of the registry. They die with the answer, when the registry is whole again.
+template <typename Fits>
+std::vector<std::shared_ptr<CodeCache>> takeOut(Fits fits) {
+  std::vector<std::shared_ptr<CodeCache>> taken;
   Registry& all = registry();
   for (auto it = all.caches.begin(); it != all.caches.end();) {
-    if (it->first.code != code) {
+    if (!fits(it->first)) {
       ++it;
       continue;
     }
-    dying.push_back(std::move(it->second));
-    dying.back()->codeDied();
+    auto holders = all.holders.find(it->first.options);
+    holders->second -= 1 + it->second->continuationCount();
+    if (holders->second == 0) all.holders.erase(holders);
+    taken.push_back(std::move(it->second));
     it = all.caches.erase(it);
   }
+  return taken;
+}
+
+void forgetCode(PyObject* code) {
+  Registry& all = registry();
+  auto dying = takeOut([&](const CacheKey& key) { return key.code == code; });
+  for (auto& cache : dying) cache->codeDied();
   auto watcher = all.watchers.find(code);
   if (watcher == all.watchers.end()) return;
   ObjectRef keep = std::move(watcher->second);
@@ -82,6 +98,7 @@ std::shared_ptr<CodeCache> CodeCache::find(PyObject* code, PyObject* options) {
   watch(code);
   auto made = std::make_shared<CodeCache>(code, options);
   all.caches.emplace(key, made);
+  all.holders[options]++;
   return made;
 }
 
@@ -91,14 +108,10 @@ void CodeCache::resetAll() {
   for (auto& cache : caches) cache->clear();
 }
 
-void CodeCache::leave(std::shared_ptr<CodeCache>& cache) {
-  std::shared_ptr<CodeCache> mine = std::move(cache);
-  cache.reset();
-  if (!mine || mine.use_count() > 2 || Py_REFCNT(mine->options_.get()) > 1) return;
-  auto found = registry().caches.find({mine->codeKey_, mine->options_.get()});
-  if (found == registry().caches.end() || found->second != mine) return;
-  std::shared_ptr<CodeCache> dying = std::move(found->second);
-  registry().caches.erase(found);
+void CodeCache::leave(ObjectRef options) {
+  auto holders = registry().holders.find(options.get());
+  if (holders == registry().holders.end() || Py_REFCNT(options.get()) > holders->second + 1) return;
+  auto dying = takeOut([&](const CacheKey& key) { return key.options == options.get(); });
 }
 
 size_t CodeCache::count() { return registry().caches.size(); }
@@ -114,13 +127,17 @@ void CodeCache::clear() {
 
 CodeCache* CodeCache::continuation(const ResumeChain* chain) {
   auto& cache = continuations_[chain];
-  if (!cache) cache = std::make_unique<CodeCache>(chain->signature.object(), options_.get());
+  if (!cache) {
+    cache = std::make_unique<CodeCache>(chain->signature.object(), options_.get());
+    registry().holders[options_.get()]++;
+  }
   return cache.get();
 }
 
 namespace {
 
 PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
+  FrameHookPause pause;
   KeepAlive kept(values, count);
   entry.guards->releaseTemporaries();
   entry.hits++;
@@ -151,6 +168,7 @@ CallOutcome outcomeOf(std::shared_ptr<Entry> entry, PyObject** values, size_t co
 }  // namespace
 
 CallOutcome CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
+  FrameHookPause pause;
   PyObject* globals = reinterpret_cast<PyFunctionObject*>(inputs.function)->func_globals;
   SmallVector<PyObject*, 32> values;
   for (size_t i = 0; i < entries_.size(); i++) {

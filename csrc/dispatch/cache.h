@@ -26,19 +26,23 @@ class CodeCache {
   static std::shared_ptr<CodeCache> find(PyObject* code, PyObject* options);
   // Empties every cache, also while calls are running (they keep the entry they run).
   static void resetAll();
-  // For a compiled function that goes away.
-  static void leave(std::shared_ptr<CodeCache>& cache);
+  // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
+  // functions that eager code called among them), nobody can ask for these any more: they go too.
+  static void leave(ObjectRef options);
   static size_t count();
 
   // The call itself, up to its first break. `inputs` are bound slots, borrowed and maybe only from the function's defaults.
+  // The frame hook is off meanwhile.
   CallOutcome call(const FrameInputs& inputs, int recompileLimit);
   // The captures of what follows a break in this code.
   CodeCache* continuation(const ResumeChain* chain);
+  Py_ssize_t continuationCount() const { return static_cast<Py_ssize_t>(continuations_.size()); }
 
   bool onlyEager() const { return entries_.empty() && skipped_; }
   // Borrowed, for comparison; null after the code object's death.
   PyObject* code() const { return codeKey_; }
   void codeDied() { codeKey_ = nullptr; }
+  PyObject* options() const { return options_.get(); }
   const std::string& skipReason() const { return skipReason_; }
   const std::vector<std::shared_ptr<Entry>>& entries() const { return entries_; }
   void clear();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "dispatch/frame_hook.h"
 
 namespace cdynamo {
 
@@ -117,9 +118,8 @@ class Driver {
   // False with an error set where the instruction raised and the frame does not handle it.
   bool runStep(ActiveFrame& f) {
     const ResumeStep& step = f.at->step();
-    ObjectRef function = functionOf(step.code.get(), f);
     handled_.set(f);
-    ObjectRef out = ObjectRef::steal(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
+    ObjectRef out = runEagerly(step.code.get(), f);
     if (!out) return false;
     Py_ssize_t size = PyTuple_GET_SIZE(out.get());
     const ResumePoint* to = step.exits.at(PyLong_AsSize_t(PyTuple_GET_ITEM(out.get(), size - 1)));
@@ -157,8 +157,7 @@ class Driver {
     CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
     count = 1;
-    function = functionOf(innermost.at->continuation(), innermost);
-    return {PyObject_Vectorcall(function.get(), innermost.data(), innermost.values.size(), nullptr), nullptr};
+    return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
   }
 
   static void follow(ActiveFrame& f, const ResumeEdge& edge, const ObjectRef& first, const ObjectRef& second) {
@@ -215,6 +214,13 @@ class Driver {
       frames_.pop_back();
     }
     return false;
+  }
+
+  // A part that CPython runs: what it calls may be captured.
+  ObjectRef runEagerly(PyCodeObject* code, ActiveFrame& f) {
+    ObjectRef function = functionOf(code, f);
+    FrameHookScope hook(root_->options(), limit_, reinterpret_cast<PyObject*>(code));
+    return ObjectRef::steal(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
   }
 
   std::shared_ptr<CodeCache> root_;

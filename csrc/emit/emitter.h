@@ -2,7 +2,6 @@
 //
 // The emitted function takes (graph inputs, objects): what the guard program read from the frame's inputs.
 #pragma once
-#include <unordered_map>
 #include <vector>
 
 #include "bytecode/assembler.h"

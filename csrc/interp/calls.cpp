@@ -380,6 +380,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       PyObject* d = typeLookup(Py_TYPE(self), name);
       if (d && Py_TYPE(d) == &PyMethodDescr_Type) {
         static PyObject* selfName = PyUnicode_InternFromString("__self__");
+        static PyObject* nameName = PyUnicode_InternFromString("__name__");
+        if (callable->source) {
+          t.typeOf(callable);
+          t.constant(t.wrap(name, t.sources.attr(callable->source, nameName)));
+        }
         Value* selfValue = callable->source ? t.wrap(self, t.sources.attr(callable->source, selfName)) : t.wrap(self, t.sources.pinned(self));
         args.args.insert(args.args.begin(), selfValue);
         Value* v = callBuiltin(t, d, nullptr, args, known);

@@ -100,6 +100,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           throw Uncaught{raised.exception, raised.place};
         }
       }
+      if (f.code->at(f.ip).op != Op::Reraise) t.tracebacks[raised.exception].push_back(f.place);
       if (!enterHandler(f, t, raised.exception)) throw;
     } catch (Unsupported&) {
       if (!t.failedFrame) {

@@ -159,6 +159,8 @@ class Trace {
   int depth = 0;                            // of inlined calls
   int vmapLevel = 0;
   Value* handledException = nullptr;  // what a bare raise would raise; null: none
+  // Where an exception has passed, innermost first: its traceback.
+  std::unordered_map<const Value*, std::vector<const TracePlace*>> tracebacks;
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();
