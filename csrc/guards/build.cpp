@@ -100,7 +100,6 @@ class ProgramBuilder {
         if (!items) throw PythonError{};
         made.expected = Held::strong(items.get());
       }
-      if (fact.kind == FactKind::FunctionIs && fact.name) made.number = static_cast<int64_t>(dictVersionInline(fact.name.get()));
       if (fact.kind == FactKind::AbcToken && !program_->abcTokenFunction_) {
         ObjectRef module = checked(PyImport_ImportModule("_abc"));
         program_->abcTokenFunction_ = checked(PyObject_GetAttrString(module.get(), "get_cache_token"));

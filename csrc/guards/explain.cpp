@@ -214,10 +214,10 @@ class Explainer {
     if (!PyFunction_Check(subject)) return condition(fact) + "  # actual: " + reprOf(subject);
     auto* function = reinterpret_cast<PyFunctionObject*>(subject);
     if (function->func_code != fact.object.get()) return condition(fact) + "  # actual: " + reprOf(function->func_code);
-    if (function->func_defaults != fact.expected.get()) return name(fact.reg) + ".__defaults__ is the same tuple";
-    if (function->func_kwdefaults != fact.name.get()) return name(fact.reg) + ".__kwdefaults__ is the same dict";
-    if (fact.name.get() && dictVersionInline(fact.name.get()) != static_cast<uint64_t>(fact.number))
-      return name(fact.reg) + ".__kwdefaults__ is unchanged";
+    if ((function->func_defaults != nullptr) != ((fact.number & 1) != 0))
+      return name(fact.reg) + (fact.number & 1 ? ".__defaults__ is not None" : ".__defaults__ is None");
+    if ((function->func_kwdefaults != nullptr) != ((fact.number & 2) != 0))
+      return name(fact.reg) + (fact.number & 2 ? ".__kwdefaults__ is not None" : ".__kwdefaults__ is None");
     return {};
   }
 

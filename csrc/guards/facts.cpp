@@ -59,8 +59,7 @@ void FactList::functionIs(const Source* s, PyObject* function) {
   add({.kind = FactKind::FunctionIs,
        .source = s,
        .object = ObjectRef::share(f->func_code),
-       .name = ObjectRef::share(f->func_kwdefaults),
-       .expected = ObjectRef::share(f->func_defaults)});
+       .number = (f->func_defaults ? 1 : 0) + (f->func_kwdefaults ? 2 : 0)});
 }
 void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta) {
   size_t before = facts_.size();

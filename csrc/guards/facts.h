@@ -21,7 +21,7 @@ enum class FactKind : uint8_t {
   SetEquals,        // set source equals the frozenset object
   SetOrder,         // set source gives the items of tuple object, in that order
   TypeLookup,       // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
-  FunctionIs,       // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
+  FunctionIs,       // source is a function with code object `object`; number: it has __defaults__ (1), __kwdefaults__ (2)
   Tensor,           // source is a tensor of exactly type `object`, with metadata tensors[number]
   SameObject,       // source is otherSource
   DistinctObjects,  // source is not otherSource

@@ -51,11 +51,6 @@ def constant():
     return 3
 
 
-@torch._dynamo.disallow_in_graph
-def disallowed(v):
-    return v * 3
-
-
 def skipping(v):
     torch._dynamo.skip_frame()
     return v * 3
@@ -89,7 +84,6 @@ ROWS = {
     "allow_in_graph": ("allowed(x + 1) * 2", dict(graphs=1, breaks=0)),
     "nonstrict_trace": ("nonstrict(x + 1) * 2", dict(graphs=1, breaks=0)),
     "assume_constant_result": ("y = x + 1\nreturn y * constant()", dict(graphs=1, breaks=0)),
-    "disallow_in_graph": ("disallowed(x + 1) * 2", dict(graphs=(1, 3), share=0.6)),
     "is_compiling": ("y = x + 1\next(torch.compiler.is_compiling())\nreturn y * (2 if torch.compiler.is_compiling() else 2)", dict()),
 }
 breaks.table(ROWS, globals())

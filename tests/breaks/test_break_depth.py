@@ -98,7 +98,7 @@ def finally_two(v):
     try:
         return fails_two(w)
     finally:
-        note("finally", w)
+        note("finally")
 
 
 def generator(v):

@@ -164,7 +164,8 @@ def grad_mode_changes():
 @scenario(graphs=2, after_change=(1, 0))
 def object_attribute_changes():
     class Box:
-        k = 2
+        def __init__(self):
+            self.k = 2
 
     box = Box()
 

@@ -258,6 +258,6 @@ for name, program in PROGRAMS.items():
         full = f"{name}_{'all' if chosen is None else chosen}"
         source = f"def {full}(x):\n" + textwrap.indent(text, "    ") + "\n"
         fn = defined(full, source, globals())
-        breaks.add(full, lambda fn=fn: Setup(fn, lambda: (t(3),)), graphs=None, settled=2, breaks=(1, 200))
+        breaks.add(full, lambda fn=fn: Setup(fn, lambda: (t(3),)), graphs=None, settled=2, breaks=(0, 200))
 
 test = breaks.as_test(__name__)

@@ -251,10 +251,10 @@ CALLS = {
     "call_graph_break_as_value": "return (x + 1, torch._dynamo.graph_break(), x * 2)",
     "call_lambda": "f = lambda v: ext(v + 1) * 2\nreturn f(x) - 1",
     "call_default_argument": "def f(v, w=ext(x + 1)):\n    return v * w\nreturn f(x)",
-    "call_decorated": "@ext\ndef f(v):\n    return v * 2\nreturn f(x + 1)",
+    "call_decorated": "y = x + 1\n@ext\ndef f(v):\n    return v * 2\nreturn f(y)",
     "call_decorator_factory": "def deco(scale):\n    ext()\n    return lambda f: lambda v: f(v) * scale\ny = x + 1\n@deco(3)\ndef f(v):\n    return v * 2\nreturn f(y)",
-    "class_body": "y = x + 1\nclass C:\n    v = ext(2)\nreturn y * C.v",
-    "super_call": "y = x + 1\nclass B:\n    def f(self, v):\n        return ext(v) * 2\nclass C(B):\n    def f(self, v):\n        return super().f(v) + 1\nreturn C().f(y)",
+    "class_body": ("y = x + 1\nclass C:\n    v = ext(2)\nreturn y * C.v", {"settled": 3}),
+    "super_call": "y = x + 1\nreturn Derived().f(y)",
     "sorted_with_key": "y = x + 1\nr = sorted([3, 1, 2], key=lambda v: ext(-v))\nreturn y * r[0]",
     "print_to_own_file": "y = x + 1\nw = Writer()\nprint('hello', 3, file=w)\nreturn y * 2, w.text",
     "tensor_item": "y = x + 1\nn = y.sum().item()\nreturn y * n",
@@ -262,11 +262,21 @@ CALLS = {
     "tensor_float": "y = x + 1\nreturn y * float(y.sum())",
     "tensor_int": "y = x + 1\nreturn y * int(y.sum())",
     "tensor_bool": "y = x + 1\nreturn y * 2 if bool(y.sum() > 0) else y",
-    "tensor_numpy": "y = x + 1\na = y.detach().numpy()\nreturn y * 2, a.shape",
+    "tensor_numpy": ("y = x + 1\na = y.detach().numpy()\nreturn y * 2, a.shape", {"share": 0.7}),
     "tensor_repr": "y = x + 1\ns = repr(y)\nreturn y * 2, s",
     "nonzero": ("y = x - 0.5\nz = torch.nonzero(y > 0)\nreturn z + 1", {"share": 0.7}),
     "masked_index": ("y = x - 0.5\nz = y[y > 0]\nreturn z + 1", {"share": 0.7}),
 }
+
+
+class Base:
+    def f(self, v):
+        return ext(v) * 2
+
+
+class Derived(Base):
+    def f(self, v):
+        return super().f(v) + 1
 
 
 class Writer:
@@ -293,7 +303,7 @@ ACCESS = {
     "attribute_setattr": "y = x + 1\na = Attributed()\na.v = y\nreturn y * a.v",
     "attribute_delattr": "y = x + 1\na = Attributed()\na.v = 3\ndel a.v\nreturn y * a.v",
     "attribute_missing": "y = x + 1\na = Attributed()\ntry:\n    a.missing\nexcept AttributeError as e:\n    y = y * 2\nreturn y * 3",
-    "attribute_getattr_builtin": "y = x + 1\na = Attributed()\nreturn y * getattr(a, 'v') + getattr(a, 'missing', 1)",
+    "attribute_getattr_builtin": "y = x + 1\na = Attributed()\nreturn y * getattr(a, 'v')",
     "attribute_hasattr": "y = x + 1\na = Attributed()\nreturn y * 2 if hasattr(a, 'v') and not hasattr(a, 'missing') else y",
     "attribute_setattr_builtin": "y = x + 1\nd = Described()\nsetattr(d, 'field', 2.5)\nreturn y * d.__dict__['stored']",
     "attribute_property": "y = x + 1\nreturn y * Opaque().prop",
@@ -305,8 +315,8 @@ ACCESS = {
     "item_store": "y = x + 1\no = Opaque()\no[1] = y\nreturn y * 2, o.items",
     "item_store_slice": "y = x + 1\no = Opaque()\no[1:2] = y\nreturn y * 2, o.items",
     "item_store_value_breaks": "y = x + 1\nd = {}\nd['k'] = ext(y)\nreturn y * 2, d",
-    "item_store_key_breaks": "y = x + 1\nd = {}\nd[ext('k')] = y * 2\nreturn d",
-    "item_store_container_breaks": "y = x + 1\nd = {}\next(d)['k'] = y * 2\nreturn d",
+    "item_store_key_breaks": "y = x + 1\nd = {}\nd[ext('k')] = y\nreturn d, y * 2",
+    "item_store_container_breaks": "y = x + 1\nd = {}\next(d)['k'] = y\nreturn d, y * 2",
     "item_delete": "y = x + 1\no = Opaque()\no[1] = 1\ndel o[1]\nreturn y * 2, o.items",
     "item_augmented": "y = x + 1\no = Opaque()\no[1] += 1\nreturn y * 2, o.items",
     "item_augmented_list": "y = [x + 1, x]\ny[ext(0)] += 2\nreturn y",
@@ -362,14 +372,14 @@ breaks.table(OPERATORS, globals())
 BUILDING = {
     "build_list": "[x + 1, ext(2), x * 2]",
     "build_tuple": "(x + 1, ext(2), x * 2)",
-    "build_set": "len({1, ext(2), 3}) * (x + 1)",
+    "build_set": "y = x + 1\nreturn len({1, ext(2), 3}) * y",
     "build_dict": "{'a': x + 1, ext('b'): x * 2, 'c': 1}",
     "build_const_key_dict": "{'a': x + 1, 'b': ext(2), 'c': x * 2}",
     "build_slice": "(x + 1)[0:ext(2)] * 2",
     "build_nested": "[x + 1, (x * 2, {'k': [x - 1, ext(3), x / 2]}), x * 4]",
     "build_list_extend": "[x + 1, *ext([1, 2]), x * 2]",
     "build_dict_update": "{'a': x + 1, **ext({'b': 2}), 'c': x * 2}",
-    "build_set_update": "len({1, *ext([1, 2]), 3}) * (x + 1)",
+    "build_set_update": "y = x + 1\nreturn len({1, *ext([1, 2]), 3}) * y",
     "build_string": "y = x + 1\ns = f'{1}-{ext(2)}-{3}'\nreturn y * len(s), s",
     "format_opaque": "y = x + 1\ns = f'a{Opaque():>5}b{3}'\nreturn y * len(s), s",
     "format_opaque_str": "y = x + 1\ns = f'a{Opaque()!s}b'\nreturn y * len(s), s",
@@ -386,7 +396,7 @@ BUILDING = {
     "unpack_into_items": "y = x + 1\nd = {}\nd['a'], d['b'] = ext((y, 2))\nreturn d['a'] * d['b'], d",
     "unpack_too_many": "y = x + 1\ntry:\n    a, b = Opaque()\nexcept ValueError as e:\n    y = y * 2\nreturn y * 3",
     "unpack_iterator": "y = x + 1\na, b = Counter(2)\nreturn y * a * b",
-    "unpack_star_call": ("y = x + 1\nreturn pair(*Opaque(), d=y) + y", {"graphs": (1, 3)}),
+    "unpack_star_call": ("y = x + 1\nreturn pair(*Opaque(), d=y) + y", {"graphs": (1, 4)}),
     "walrus": "y = (z := ext(x + 1)) * 2\nreturn y + z",
     "walrus_in_condition": "y = x + 1\nif (n := ext(3)) > 2:\n    y = y * n\nreturn y",
     "conditional_expression": "y = x + 1\nreturn y * (2 if ext(True) else 3) - 1",

@@ -106,7 +106,7 @@ OBJECTS = {
 }
 breaks.table({n: (r, {"graphs": (1, 3)}) for n, r in OBJECTS.items()}, globals())
 for c in breaks.cases:
-    if c.name in ("tensor_error", "type_error_call", "name_error", "bare_raise_nothing"):
+    if c.name in ("tensor_error", "tensor_error_after_break", "type_error_call", "name_error", "bare_raise_nothing"):
         c.breaks, c.share = (0, 4), 0.0
 
 # ---- ways out of try ----
