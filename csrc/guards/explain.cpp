@@ -40,6 +40,7 @@ const char* labelOf(FactKind kind) {
     case FactKind::EqualsConstant: return "EQUALS_MATCH";
     case FactKind::Length: return "LENGTH_CHECK";
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
+    case FactKind::Present: return "DICT_CONTAINS";
     case FactKind::DictKeys: return "DICT_KEYS_MATCH";
     case FactKind::SetEquals: return "SET_MATCH";
     case FactKind::SetOrder: return "SET_ORDER";
@@ -79,6 +80,10 @@ class Explainer {
       case FactKind::EqualsConstant: return subject + " == " + reprOf(object);
       case FactKind::Length: return "len(" + subject + ") == " + std::to_string(fact.number);
       case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
+      case FactKind::Present: {
+        const Source& item = program_.sources_[static_cast<size_t>(fact.reg)];
+        return "___dict_contains(" + reprOf(item.object) + ", " + name(static_cast<int32_t>(item.base - program_.sources_.data())) + ")";
+      }
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
@@ -246,6 +251,7 @@ class Explainer {
         return unless(Py_IS_TYPE(subject, reinterpret_cast<PyTypeObject*>(object)), reprOf(reinterpret_cast<PyObject*>(Py_TYPE(subject))));
       case FactKind::IdentityIs: return unless(subject == object, object == Py_None ? reprOf(subject) : "id " + idOf(subject));
       case FactKind::IdentityIsNot: return unless(subject != object, "");
+      case FactKind::Present: return {};
       case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
       case FactKind::Length: return unless(rawLength(subject) == fact.number, std::to_string(rawLength(subject)));
       case FactKind::DictLacks: return unless(PyDict_Check(subject) && !readDictItem(subject, object), "");

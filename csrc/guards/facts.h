@@ -17,6 +17,7 @@ enum class FactKind : uint8_t {
   EqualsConstant,   // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
   Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
   DictLacks,        // dict source has no key object
+  Present,          // source, an item of a dict, can be read
   DictKeys,         // dict source has exactly the keys of tuple object, in that order
   SetEquals,        // set source equals the frozenset object
   SetOrder,         // set source gives the items of tuple object, in that order
@@ -50,6 +51,7 @@ class FactList {
   void equalsConstant(const Source* s, PyObject* constant);
   void length(const Source* s, Py_ssize_t n);
   void dictLacks(const Source* s, PyObject* key);
+  void present(const Source* item);
   void dictKeys(const Source* s, PyObject* keysTuple);
   void setEquals(const Source* s, PyObject* frozen);
   void setOrder(const Source* s, PyObject* itemsTuple);

@@ -299,6 +299,7 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::IdentityIs: return value == fact.object.get();
     case FactKind::IdentityIsNot: return value != fact.object.get();
     case FactKind::EqualsConstant: return equalsConstant(value, fact.object.get());
+    case FactKind::Present: return true;
     case FactKind::Length: return rawLength(value) == fact.number;
     case FactKind::DictLacks:
       if (!PyDict_Check(value)) return false;

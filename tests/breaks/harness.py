@@ -126,7 +126,9 @@ class Breaks:
 
         return add
 
-    def table(self, rows: dict[str, Any], namespace: dict[str, Any], args: Callable[[], Any] = lambda: (t(3),), parameters: str = "x", **expect: Any) -> None:
+    def table(
+        self, rows: dict[str, Any], namespace: dict[str, Any], args: Callable[[], Any] = lambda: (t(3),), parameters: str = "x", **expect: Any
+    ) -> None:
         """One case per row, `name: body` or `name: (body, expectations)`: the body of `def name(parameters)`; an expression is returned."""
         for name, row in rows.items():
             body, own = row if isinstance(row, tuple) else (row, {})
@@ -285,7 +287,9 @@ def user_lines(error: BaseException | None) -> list[tuple[str, int | None, str]]
     if error is None:
         return []
     return [
-        (Path(f.filename).name, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(HERE) and f.filename != THIS
+        (Path(f.filename).name, f.lineno, f.name)
+        for f in traceback.extract_tb(error.__traceback__)
+        if f.filename.startswith(HERE) and f.filename != THIS
     ]
 
 
@@ -323,7 +327,9 @@ def within(number: int, wanted: int | tuple[int, int]) -> bool:
 def check_counts(case: Case, calls: list[Call], totals: list[int]) -> None:
     first = calls[0]
     said = f"graphs: {first.graphs}, breaks: {first.seen.events.breaks}"
-    assert within(len(first.seen.events.breaks), (1, 10**6) if case.breaks is None else case.breaks), f"{len(first.seen.events.breaks)} breaks; {said}"
+    assert within(len(first.seen.events.breaks), (1, 10**6) if case.breaks is None else case.breaks), (
+        f"{len(first.seen.events.breaks)} breaks; {said}"
+    )
     if case.reason is not None:
         assert first.seen.events.breaks[0].startswith(case.reason), said
     if case.graphs is not None:
@@ -335,7 +341,9 @@ def check_counts(case: Case, calls: list[Call], totals: list[int]) -> None:
         assert call.operations <= total, f"call {i}: {call.operations} operations inside graphs, eager has {total}; {said}"
     for i, call in enumerate(calls[case.settled : 3], case.settled):
         events = call.seen.events
-        assert not call.graphs and not events.captures, f"call {i} compiles: {call.graphs}, {events.captures} captures; {events.recompiles} {events.breaks}"
+        assert not call.graphs and not events.captures, (
+            f"call {i} compiles: {call.graphs}, {events.captures} captures; {events.recompiles} {events.breaks}"
+        )
     for i, wanted in enumerate(case.after_change):
         if wanted is not None:
             now = calls[3 + i]

@@ -29,8 +29,6 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-
-
 @torch.compiler.disable
 def observe(i=0):
     """Opaque: how deep the Python stack is."""
@@ -115,7 +113,7 @@ def over_zip(x, n):
 
 
 def nested(x, n):
-    for i in range(n // 10):
+    for _ in range(n // 10):
         for j in range(10):
             x = x + 1
             observe(j)

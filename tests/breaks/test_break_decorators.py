@@ -84,7 +84,14 @@ ROWS = {
     "allow_in_graph": ("allowed(x + 1) * 2", dict(graphs=1, breaks=0)),
     "nonstrict_trace": ("nonstrict(x + 1) * 2", dict(graphs=1, breaks=0)),
     "assume_constant_result": ("y = x + 1\nreturn y * constant()", dict(graphs=1, breaks=0)),
-    "is_compiling": ("y = x + 1\next(torch.compiler.is_compiling())\nreturn y * (2 if torch.compiler.is_compiling() else 2)", dict()),
+    "is_compiling": (
+        """
+        y = x + 1
+        ext(torch.compiler.is_compiling())
+        return y * (2 if torch.compiler.is_compiling() else 2)
+        """,
+        dict(),
+    ),
 }
 breaks.table(ROWS, globals())
 

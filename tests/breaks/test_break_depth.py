@@ -1,5 +1,8 @@
 """Breaks in inlined callees: one break is two graphs at any depth, and every frame of the chain goes on with its values."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import functools
 
 import other_module
@@ -102,7 +105,7 @@ def finally_two(v):
 
 
 def generator(v):
-    for i in range(2):
+    for _ in range(2):
         v = leaf(v)
         yield v
 
@@ -354,8 +357,29 @@ TWO_GRAPHS = {
     "callee_wrapped": "y = x + 1\nreturn wrapped_leaf(y) * y",
     "callee_partial": "y = x + 1\nf = functools.partial(defaulted, scale=5)\nreturn f(y) * y",
     "callee_closure": "y = x + 1\ndef inner(v):\n    w = v * y\n    ext(w)\n    return w + y\nreturn inner(x) * y",
-    "callee_closure_writes": "y = x + 1\ndef inner():\n    nonlocal y\n    y = y * 3\n    ext(y)\n    y = y + 5\ninner()\nreturn y * 2",
-    "callee_closure_two_levels": "y = x + 1\ndef outer():\n    z = y * 2\n    def inner():\n        nonlocal z\n        z = z + y\n        ext(z)\n        z = z * 3\n    inner()\n    return z - y\nreturn outer() * y",
+    "callee_closure_writes": """
+        y = x + 1
+        def inner():
+            nonlocal y
+            y = y * 3
+            ext(y)
+            y = y + 5
+        inner()
+        return y * 2
+        """,
+    "callee_closure_two_levels": """
+        y = x + 1
+        def outer():
+            z = y * 2
+            def inner():
+                nonlocal z
+                z = z + y
+                ext(z)
+                z = z * 3
+            inner()
+            return z - y
+        return outer() * y
+        """,
     "callee_lambda": "y = x + 1\nf = lambda v: ext(v * 3) + y\nreturn f(y) * 2",
     "callee_method": "o = Thing(x)\nreturn o.method(x) * o.v",
     "callee_classmethod": "o = Thing.made(x)\nreturn o.v * 3",
@@ -396,7 +420,11 @@ TWO_GRAPHS = {
     "callee_max_key": "y = x + 1\nr = max([3, 1], key=lambda v: leaf(y).shape[0] if v == 3 else 0)\nreturn y * r",
     "callee_of_map": "y = x + 1\nr = list(map(leaf, [y]))\nreturn r[0] * y",
     "callee_of_reduce": "y = x + 1\nr = functools.reduce(lambda a, b: leaf(a) + b, [y, x])\nreturn r * y",
-    "callee_of_sorted": "y = x + 1\nr = sorted([2, 1], key=lambda v: v if v == 2 else returns_nothing(y) or v)\nreturn y * r[1]",
+    "callee_of_sorted": """
+        y = x + 1
+        r = sorted([2, 1], key=lambda v: v if v == 2 else returns_nothing(y) or v)
+        return y * r[1]
+        """,
     "callee_of_next": "g = generator(x)\nr = next(g)\nreturn r * 3",
     "callee_of_callback": "y = x + 1\nreturn apply(lambda v: leaf(v) + y, y) * 2",
 }
@@ -423,35 +451,195 @@ breaks.table(TWO_GRAPHS, globals())
 
 MORE = {
     "twice_at_depth": ("y = x + 1\nreturn leaf(leaf(y)) * y", dict(graphs=3)),
-    "at_each_depth": ("def inner(v):\n    v = v + 1\n    ext(v)\n    return v * 2\ny = x + 1\next(y)\nz = inner(y)\next(z)\nreturn z * y", dict(graphs=4)),
+    "at_each_depth": (
+        """
+        def inner(v):
+            v = v + 1
+            ext(v)
+            return v * 2
+        y = x + 1
+        ext(y)
+        z = inner(y)
+        ext(z)
+        return z * y
+        """,
+        dict(graphs=4),
+    ),
     "same_callee_three_times": ("y = leaf(x)\nz = leaf(y)\nw = leaf(z)\nreturn w * y", dict(graphs=(2, 4))),
-    "two_breaks_in_callee": ("def inner(v):\n    v = ext(v + 1)\n    v = ext(v * 3)\n    return v - 1\nreturn inner(x) * x", dict(graphs=3)),
+    "two_breaks_in_callee": (
+        """
+        def inner(v):
+            v = ext(v + 1)
+            v = ext(v * 3)
+            return v - 1
+        return inner(x) * x
+        """,
+        dict(graphs=3),
+    ),
     "caught_in_callee": ("y = x + 1\nreturn catching(y) * y", {}),
     "caught_two_up": ("y = x + 1\nreturn catching_two(y) * y", {}),
     "caught_three_up": ("y = x + 1\nreturn catching_three(y) * y", {}),
     "caught_in_frame_1": ("y = x + 1\ntry:\n    z = failing(y)\nexcept KeyError:\n    z = y * 2\nreturn z * y", {}),
     "caught_in_frame_2": ("y = x + 1\ntry:\n    z = fails_two(y)\nexcept KeyError:\n    z = y * 2\nreturn z * y", {}),
-    "caught_in_frame_3": ("y = x + 1\ntry:\n    z = fails_three(y)\nexcept KeyError as e:\n    z = y * 2\nreturn z * y", {}),
-    "finally_on_the_way": ("y = x + 1\ntry:\n    z = finally_two(y)\nexcept KeyError as e:\n    z = y * 2\nreturn z * y", {}),
+    "caught_in_frame_3": (
+        """
+        y = x + 1
+        try:
+            z = fails_three(y)
+        except KeyError as e:
+            z = y * 2
+        return z * y
+        """,
+        {},
+    ),
+    "finally_on_the_way": (
+        """
+        y = x + 1
+        try:
+            z = finally_two(y)
+        except KeyError as e:
+            z = y * 2
+        return z * y
+        """,
+        {},
+    ),
     "with_on_the_way": ("o = Thing(x)\nwith o:\n    z = fails_two(x)\nreturn o.v * 3", dict(graphs=(3, 6))),
     "leaves_1": ("y = x + 1\nreturn failing(y) * y", dict(graphs=1)),
     "leaves_2": ("y = x + 1\nreturn fails_two(y) * y", dict(graphs=1)),
     "leaves_3": ("y = x + 1\nreturn fails_three(y) * y", dict(graphs=1)),
-    "reraised_on_the_way": ("def inner(v):\n    try:\n        return failing(v)\n    except KeyError as e:\n        raise ValueError('inner') from e\ny = x + 1\ntry:\n    inner(y)\nexcept ValueError as e:\n    c = e.__cause__\nreturn y * 2, type(c).__name__", {}),
-    "error_after_break_in_callee": ("def inner(v):\n    v = v + 1\n    ext(v)\n    raise KeyError(v.shape[0])\ny = x + 1\ntry:\n    inner(y)\nexcept KeyError as e:\n    y = y * e.args[0]\nreturn y", {}),
-    "leaves_after_break_in_callee": ("def inner(v):\n    v = v + 1\n    ext(v)\n    raise KeyError(v.shape[0])\ny = x + 1\nreturn inner(y)", dict(graphs=1, settled=2)),
-    "loop_in_callee": ("def inner(v):\n    for i in range(3):\n        v = v + 1\n        ext(i)\n    return v * 2\ny = x + 1\nreturn inner(y) * y", dict(graphs=(2, 4), settled=2)),
+    "reraised_on_the_way": (
+        """
+        def inner(v):
+            try:
+                return failing(v)
+            except KeyError as e:
+                raise ValueError('inner') from e
+        y = x + 1
+        try:
+            inner(y)
+        except ValueError as e:
+            c = e.__cause__
+        return y * 2, type(c).__name__
+        """,
+        {},
+    ),
+    "error_after_break_in_callee": (
+        """
+        def inner(v):
+            v = v + 1
+            ext(v)
+            raise KeyError(v.shape[0])
+        y = x + 1
+        try:
+            inner(y)
+        except KeyError as e:
+            y = y * e.args[0]
+        return y
+        """,
+        {},
+    ),
+    "leaves_after_break_in_callee": (
+        """
+        def inner(v):
+            v = v + 1
+            ext(v)
+            raise KeyError(v.shape[0])
+        y = x + 1
+        return inner(y)
+        """,
+        dict(graphs=1, settled=2),
+    ),
+    "loop_in_callee": (
+        """
+        def inner(v):
+            for i in range(3):
+                v = v + 1
+                ext(i)
+            return v * 2
+        y = x + 1
+        return inner(y) * y
+        """,
+        dict(graphs=(2, 4), settled=2),
+    ),
     "callee_in_loop": ("y = x + 1\nfor i in range(3):\n    y = leaf(y)\nreturn y * 2", dict(graphs=(2, 4), settled=2)),
     "deep_in_loop": ("y = x + 1\nfor i in range(3):\n    y = three(y)\nreturn y * 2", dict(graphs=(2, 4), settled=2)),
-    "with_in_callee": ("def inner(v):\n    with torch.no_grad():\n        v = v + 1\n        ext(v)\n        v = v * 2\n    return v\ny = x + 1\nreturn inner(y) * y", {}),
+    "with_in_callee": (
+        """
+        def inner(v):
+            with torch.no_grad():
+                v = v + 1
+                ext(v)
+                v = v * 2
+            return v
+        y = x + 1
+        return inner(y) * y
+        """,
+        {},
+    ),
     "no_grad_around_callee": ("y = x + 1\nwith torch.no_grad():\n    z = leaf(y)\nreturn z * y", {}),
-    "iterator_in_caller_half_way": ("y = x + 1\nit = iter([1, 2, 3])\nnext(it)\nz = leaf(y) * next(it)\nreturn z * next(it)", {}),
-    "generator_in_caller_half_way": ("y = x + 1\ng = numbers()\nnext(g)\nz = leaf(y) * next(g)\nreturn z * next(g)", {}),
+    "iterator_in_caller_half_way": (
+        """
+        y = x + 1
+        it = iter([1, 2, 3])
+        next(it)
+        z = leaf(y) * next(it)
+        return z * next(it)
+        """,
+        {},
+    ),
+    "generator_in_caller_half_way": (
+        """
+        y = x + 1
+        g = numbers()
+        next(g)
+        z = leaf(y) * next(g)
+        return z * next(g)
+        """,
+        {},
+    ),
     "user_iterator_next": ("t = x * 0\nfor v in Steps(x):\n    t = t + v\nreturn t", dict(graphs=(2, 5), settled=2)),
-    "generator_over_leaf": ("t = x * 0\nfor v in generator(x):\n    t = t + v\nreturn t", dict(graphs=(2, 5), settled=2)),
-    "recursion": ("def down(n, v):\n    if n == 0:\n        return ext(v)\n    v = v + 1\n    r = down(n - 1, v)\n    return r * 2\nreturn down(3, x)", dict(graphs=2)),
-    "recursion_breaks_each_level": ("def down(n, v):\n    v = v + 1\n    ext(n)\n    return v if n == 0 else down(n - 1, v) * 2\nreturn down(3, x)", dict(graphs=(2, 6), settled=2)),
-    "data_branch_in_callee": ("def pick(v):\n    if v.sum() > 0:\n        return v * 2\n    return v * 3\ny = x + 1\nreturn pick(y) - y", {}),
+    "generator_over_leaf": (
+        """
+        t = x * 0
+        for v in generator(x):
+            t = t + v
+        return t
+        """,
+        dict(graphs=(2, 5), settled=2),
+    ),
+    "recursion": (
+        """
+        def down(n, v):
+            if n == 0:
+                return ext(v)
+            v = v + 1
+            r = down(n - 1, v)
+            return r * 2
+        return down(3, x)
+        """,
+        dict(graphs=2),
+    ),
+    "recursion_breaks_each_level": (
+        """
+        def down(n, v):
+            v = v + 1
+            ext(n)
+            return v if n == 0 else down(n - 1, v) * 2
+        return down(3, x)
+        """,
+        dict(graphs=(2, 6), settled=2),
+    ),
+    "data_branch_in_callee": (
+        """
+        def pick(v):
+            if v.sum() > 0:
+                return v * 2
+            return v * 3
+        y = x + 1
+        return pick(y) - y
+        """,
+        {},
+    ),
     "item_in_callee": ("def norm(v):\n    return v / v.sum().item()\ny = x + 1\nreturn norm(y) - y", {}),
     "nested_break_in_argument_of_callee": ("return two(ext(x + 1)) + 1", dict(graphs=3)),
 }

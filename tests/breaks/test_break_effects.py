@@ -1,5 +1,8 @@
 """Effects happen once and in order: also when a backend fails, when guards miss in a continuation, when a capture is given up."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import logging
 import random
 import warnings
@@ -25,7 +28,15 @@ EFFECTS = {
     "print_around": "print('a')\ny = x + 1\nprint('b')\next(y)\nprint('c')\ny = y * 2\nprint('d')\nreturn y",
     "print_tensor": "y = x + 1\nprint(y)\ny = y * 2\nreturn y",
     "print_item": "y = x + 1\nprint(y.sum().item())\ny = y * 2\nreturn y",
-    "print_before_error": "y = x + 1\nprint('a')\ntry:\n    boom(KeyError)\nexcept KeyError:\n    print('b')\nreturn y * 2",
+    "print_before_error": """
+        y = x + 1
+        print('a')
+        try:
+            boom(KeyError)
+        except KeyError:
+            print('b')
+        return y * 2
+        """,
     "warn_around": "y = x + 1\nwarnings.warn('first')\next(y)\nwarnings.warn('second')\nreturn y * 2",
     "random_around": "y = x + torch.rand(3)\next(y)\nreturn y * torch.rand(3)",
     "dropout_around": "y = torch.nn.functional.dropout(x, 0.5)\next(y)\nreturn torch.nn.functional.dropout(y, 0.5)",
@@ -34,8 +45,25 @@ EFFECTS = {
     "inplace_twice_same_line": "x.add_(1); ext(x); x.add_(1); ext(x); x.add_(1)\nreturn x * 2",
     "error_after_effects": "l.append(1)\ny = x + 1\next(y)\nl.append(2)\nboom(KeyError, 'late')\nreturn y",
     "error_in_trace_after_effects": "l.append(1)\ny = x + 1\next(y)\nl.append(2)\nraise KeyError(len(l))",
-    "attribute_of_global": "ext.count = getattr(ext, 'count', 0) + 1\ny = x + 1\next(y)\nn = ext.count\ndel ext.count\nreturn y * n",
-    "nested_callee_effects": "def inner(v):\n    l.append('in')\n    ext(l)\n    l.append('out')\n    return v * 2\nl.append('before')\ny = inner(x + 1)\nl.append('after')\nreturn y - 1",
+    "attribute_of_global": """
+        ext.count = getattr(ext, 'count', 0) + 1
+        y = x + 1
+        ext(y)
+        n = ext.count
+        del ext.count
+        return y * n
+        """,
+    "nested_callee_effects": """
+        def inner(v):
+            l.append('in')
+            ext(l)
+            l.append('out')
+            return v * 2
+        l.append('before')
+        y = inner(x + 1)
+        l.append('after')
+        return y - 1
+        """,
     "grad_mode_effect": "y = x + 1\ntorch.set_grad_enabled(False)\next(y)\ntorch.set_grad_enabled(True)\nreturn y * 2",
     "iterator_argument": "a = next(it)\ny = x + a\next(y)\nb = next(it)\nreturn y * b",
     "sorted_in_place": "l.extend([3, 1, 2])\nl.sort()\ny = x + 1\next(l)\nl.reverse()\nreturn y * l[0]",
@@ -198,6 +226,7 @@ def function_changes_in_break():
         flag[0] = True
 
     return Setup(fn, lambda: (t(3),), changes=[change])
+
 
 test = breaks.as_test(__name__)
 

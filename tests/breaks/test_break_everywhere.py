@@ -1,5 +1,8 @@
 """Programs with marks: every mark in turn is the one that breaks, the others are plain Python. Then all of them break."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import contextlib
 import textwrap
 

@@ -1,5 +1,8 @@
 """Breaks in comprehensions and generator expressions, and while generators are half way."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import itertools
 
 import torch
@@ -85,7 +88,14 @@ COMPREHENSIONS = {
     "dict_key": "r = {ext(v): x * v for v in [1, 2, 3]}\nreturn r",
     "dict_condition": "r = {v: x * v for v in [1, 2, 3] if ext(v) != 2}\nreturn r",
     "walrus_out": "y = x + 1\nr = [(last := ext(v)) for v in [1, 2]]\nreturn y * last, r",
-    "error_inside": "y = x + 1\ntry:\n    r = [boom(KeyError, v) if v == 2 else v for v in [1, 2, 3]]\nexcept KeyError:\n    r = [7]\nreturn y * sum(r)",
+    "error_inside": """
+        y = x + 1
+        try:
+            r = [boom(KeyError, v) if v == 2 else v for v in [1, 2, 3]]
+        except KeyError:
+            r = [7]
+        return y * sum(r)
+        """,
     "values_on_stack": "return (x + 1, [ext(v) for v in [1, 2]], x * 2)",
     "expression_consumed": "y = x + 1\nr = sum(ext(v) for v in [1, 2, 3])\nreturn y * r",
     "expression_list": "y = x + 1\nr = list(ext(v) for v in [1, 2, 3])\nreturn y * r[1]",
@@ -115,7 +125,17 @@ GENERATORS = {
     "two_alive": "a, b = running(x, 3), counted(3)\ny = next(a) + next(b)\next(y)\nreturn y * next(a) + next(b)",
     "sent": "g = echo()\nnext(g)\ny = g.send(x)\next(y)\nz = g.send(y)\nreturn y + z",
     "sent_int": "g = echo()\nnext(g)\nn = g.send(3)\ny = x * n\next(y)\nreturn y * g.send(4)",
-    "thrown": "g = cleaned()\nnext(g)\ny = x + 1\next(y)\ntry:\n    g.throw(KeyError('k'))\nexcept KeyError:\n    y = y * 2\nreturn y",
+    "thrown": """
+        g = cleaned()
+        next(g)
+        y = x + 1
+        ext(y)
+        try:
+            g.throw(KeyError('k'))
+        except KeyError:
+            y = y * 2
+        return y
+        """,
     "delegating": "g = delegating(x)\na = next(g)\nb = next(g)\next(b)\nreturn a, b, next(g) * 2, next(g) * 3",
     "through_islice": "g = itertools.islice(running(x, 5), 3)\na = next(g)\next(a)\nreturn a + next(g), len(list(g))",
     "through_zip": "g = zip(running(x, 3), counted(3))\na, i = next(g)\next(a)\nb, j = next(g)\nreturn a + b * j",
@@ -130,7 +150,13 @@ GENERATORS = {
     "iterator_cycle": "g = itertools.cycle([1, 2])\ny = x * next(g)\next(y)\nreturn y * next(g), next(g)",
     "iterator_string": "g = iter('abc')\nnext(g)\ny = x + 1\next(y)\nreturn y * 2, ''.join(g)",
     "iterator_set": "g = iter({1})\ny = x + next(g)\next(y)\nreturn y * 2, list(g)",
-    "iterator_callable": "v = [3, 2, 1]\ng = iter(lambda: v.pop(), 3)\ny = x + next(g)\next(y)\nreturn y * next(g), list(g)",
+    "iterator_callable": """
+        v = [3, 2, 1]
+        g = iter(lambda: v.pop(), 3)
+        y = x + next(g)
+        ext(y)
+        return y * next(g), list(g)
+        """,
     "breaks_inside": "t = x * 0\nfor v in breaking(x, 3):\n    t = t + v\nreturn t",
     "breaks_inside_next": "g = breaking(x, 3)\na = next(g)\nb = next(g)\nreturn a + b, len(list(g))",
     "breaks_inside_list": "r = list(breaking(x, 3))\nreturn r[0] + r[2]",

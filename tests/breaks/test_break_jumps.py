@@ -41,9 +41,33 @@ TWO_WAYS = {
     "not_value": "y = x + 1\nz = not x.sum() > 0\nreturn y - 3, z",
     "in_lambda": "y = x + 1\nf = lambda v: v * 2 if x.sum() > 0 else v - 3\nreturn f(y) / 2",
     "early_return": "y = x + 1\nif x.sum() > 0:\n    return y * 2\ny = y / 2\nreturn y - 3",
-    "raise_in_one_branch": "y = x + 1\ntry:\n    if x.sum() < 0:\n        raise ValueError('negative')\n    y = y * 2\nexcept ValueError:\n    y = y / 2\nreturn y - 3",
-    "assert_caught": "y = x + 1\ntry:\n    assert x.sum() > 0, 'negative'\n    y = y * 2\nexcept AssertionError:\n    y = y / 2\nreturn y - 3",
-    "match_on_item": "y = x + 1\nmatch x.sum().item() > 0:\n    case True:\n        return y * 2\n    case False:\n        return y - 3",
+    "raise_in_one_branch": """
+        y = x + 1
+        try:
+            if x.sum() < 0:
+                raise ValueError('negative')
+            y = y * 2
+        except ValueError:
+            y = y / 2
+        return y - 3
+        """,
+    "assert_caught": """
+        y = x + 1
+        try:
+            assert x.sum() > 0, 'negative'
+            y = y * 2
+        except AssertionError:
+            y = y / 2
+        return y - 3
+        """,
+    "match_on_item": """
+        y = x + 1
+        match x.sum().item() > 0:
+            case True:
+                return y * 2
+            case False:
+                return y - 3
+        """,
     "in_list": "y = x + 1\nif x.sgn().sum().item() in [3.0, 2.0]:\n    y = y * 2\nreturn y - 3",
     "in_callee": "y = x + 1\nreturn helper(y, x) - 3",
     "in_callee_value": "y = x + 1\nif positive(x):\n    y = y * 2\nreturn y - 3",
@@ -93,8 +117,28 @@ MORE = {
         "y = x + 1\nn = 0\nwhile y.sum().item() < 20:\n    y = y * 2\n    n += 1\nreturn y - 3, n",
         dict(graphs=None, settled=3),
     ),
-    "while_not": ("y = x + 1\nwhile not y.sum() > 20:\n    y = y * 2\nelse:\n    y = y + 5\nreturn y - 3", dict(graphs=3)),
-    "while_true_break": ("y = x + 1\nwhile True:\n    y = y * 2\n    if y.sum() > 20:\n        break\nreturn y - 3", dict(graphs=3)),
+    "while_not": (
+        """
+        y = x + 1
+        while not y.sum() > 20:
+            y = y * 2
+        else:
+            y = y + 5
+        return y - 3
+        """,
+        dict(graphs=3),
+    ),
+    "while_true_break": (
+        """
+        y = x + 1
+        while True:
+            y = y * 2
+            if y.sum() > 20:
+                break
+        return y - 3
+        """,
+        dict(graphs=3),
+    ),
     "while_continue": (
         "y = x + 1\nn = 0\nwhile n < 3:\n    n += 1\n    if y.sum() > 20:\n        continue\n    y = y * 2\nreturn y - 3",
         dict(graphs=None),

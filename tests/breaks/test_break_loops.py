@@ -1,5 +1,8 @@
 """Breaks in loops: the iterator goes on where it was, nothing is compiled per iteration."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import collections
 import contextlib
 import itertools
@@ -13,7 +16,7 @@ case, scenario = breaks.case, breaks.scenario
 
 
 def numbers(n):
-    for i in range(n):
+    for i in range(n):  # noqa: UP028
         yield i
 
 
@@ -87,52 +90,292 @@ OVER = {
     "over_list_of_tensors": "for v in [x, x + 1, x + 2]:\n    x = x + v\n    x = ext(x)\nreturn x * 2",
     "over_deque": "for v in collections.deque([1, 1, 1]):\n    x = x + v\n    x = ext(x)\nreturn x * 2",
     "over_counter_used": "for i in range(4):\n    x = x + i\n    x = ext(x)\nreturn x * 2",
-    "over_iter_sentinel": "values = [3, 2, 1, 0]\nfor v in iter(lambda: values.pop(), 3):\n    x = x + 1\n    x = ext(x)\nreturn x * 2",
+    "over_iter_sentinel": """
+        values = [3, 2, 1, 0]
+        for v in iter(lambda: values.pop(), 3):
+            x = x + 1
+            x = ext(x)
+        return x * 2
+        """,
     "over_opaque_iterable": "for v in ext([1, 1, 1]):\n    x = x + v\nreturn x * 2",
     "over_opaque_range": "for v in range(ext(3)):\n    x = x + 1\nreturn x * 2",
 }
 breaks.table({name: (body, {"graphs": (1, 6), "settled": 2}) for name, body in OVER.items()}, globals())
 
 SHAPES = {
-    "while_counter": ("n = 4\nwhile n > 0:\n    x = x + 1\n    x = ext(x)\n    n -= 1\nreturn x * 2", dict(graphs=(2, 8), settled=2)),
-    "while_true": ("n = 0\nwhile True:\n    x = x + 1\n    x = ext(x)\n    n += 1\n    if n == 3:\n        break\nreturn x * 2", dict(graphs=(2, 8), settled=2)),
-    "while_opaque": ("todo = [1, 2, 3]\nwhile ext(todo):\n    todo.pop()\n    x = x + 1\nreturn x * 2, todo", dict(graphs=(2, 6), settled=2)),
+    "while_counter": (
+        """
+        n = 4
+        while n > 0:
+            x = x + 1
+            x = ext(x)
+            n -= 1
+        return x * 2
+        """,
+        dict(graphs=(2, 8), settled=2),
+    ),
+    "while_true": (
+        """
+        n = 0
+        while True:
+            x = x + 1
+            x = ext(x)
+            n += 1
+            if n == 3:
+                break
+        return x * 2
+        """,
+        dict(graphs=(2, 8), settled=2),
+    ),
+    "while_opaque": (
+        """
+        todo = [1, 2, 3]
+        while ext(todo):
+            todo.pop()
+            x = x + 1
+        return x * 2, todo
+        """,
+        dict(graphs=(2, 6), settled=2),
+    ),
     "break_at_start": "for _ in range(4):\n    ext(x)\n    x = x + 1\nreturn x * 2",
     "break_only": ("for _ in range(4):\n    ext(x)\nreturn x * 2", dict(graphs=1)),
     "two_breaks": ("for _ in range(4):\n    x = ext(x + 1)\n    x = ext(x * 2)\nreturn x - 1", dict(graphs=(3, 5))),
-    "before_and_after": ("y = x * 3\nfor _ in range(4):\n    x = x + 1\n    x = ext(x)\nreturn x * y", dict(graphs=(2, 4))),
+    "before_and_after": (
+        """
+        y = x * 3
+        for _ in range(4):
+            x = x + 1
+            x = ext(x)
+        return x * y
+        """,
+        dict(graphs=(2, 4)),
+    ),
     "with_break": "for i in range(10):\n    x = x + 1\n    if ext(i) == 2:\n        break\n    x = x * 2\nreturn x - 1",
-    "with_continue": "for i in range(5):\n    x = x + 1\n    if ext(i) == 2:\n        continue\n    x = x * 2\nreturn x - 1",
+    "with_continue": """
+        for i in range(5):
+            x = x + 1
+            if ext(i) == 2:
+                continue
+            x = x * 2
+        return x - 1
+        """,
     "with_else": "for i in range(3):\n    x = x + 1\n    ext(i)\nelse:\n    x = x * 2\nreturn x - 1",
-    "with_else_not_taken": "for i in range(3):\n    x = x + 1\n    ext(i)\n    if i == 1:\n        break\nelse:\n    x = x * 2\nreturn x - 1",
+    "with_else_not_taken": """
+        for i in range(3):
+            x = x + 1
+            ext(i)
+            if i == 1:
+                break
+        else:
+            x = x * 2
+        return x - 1
+        """,
     "break_in_else": "for i in range(3):\n    x = x + 1\nelse:\n    x = ext(x) * 2\nreturn x - 1",
     "return_inside": "for i in range(10):\n    x = x + 1\n    if ext(i) == 2:\n        return x * 2\nreturn x - 1",
-    "unrolled_before": ("for i in range(4):\n    x = x + i\next(x)\nfor i in range(4):\n    x = x * 2\nreturn x", dict(graphs=2)),
-    "break_in_one_iteration": ("for i in range(6):\n    if i == 3:\n        x = ext(x)\n    x = x + 1\nreturn x", dict(graphs=(2, 4))),
-    "break_in_first_iteration": ("for i in range(6):\n    if i == 0:\n        x = ext(x)\n    x = x + 1\nreturn x", dict(graphs=(1, 6))),
-    "break_in_last_iteration": ("for i in range(6):\n    x = x + 1\n    if i == 5:\n        x = ext(x)\nreturn x * 2", dict(graphs=2)),
-    "nested_inner": "for _ in range(3):\n    for _ in range(2):\n        x = x + 1\n        x = ext(x)\n    x = x * 2\nreturn x - 1",
+    "unrolled_before": (
+        """
+        for i in range(4):
+            x = x + i
+        ext(x)
+        for i in range(4):
+            x = x * 2
+        return x
+        """,
+        dict(graphs=2),
+    ),
+    "break_in_one_iteration": (
+        """
+        for i in range(6):
+            if i == 3:
+                x = ext(x)
+            x = x + 1
+        return x
+        """,
+        dict(graphs=(2, 4)),
+    ),
+    "break_in_first_iteration": (
+        """
+        for i in range(6):
+            if i == 0:
+                x = ext(x)
+            x = x + 1
+        return x
+        """,
+        dict(graphs=(1, 6)),
+    ),
+    "break_in_last_iteration": (
+        """
+        for i in range(6):
+            x = x + 1
+            if i == 5:
+                x = ext(x)
+        return x * 2
+        """,
+        dict(graphs=2),
+    ),
+    "nested_inner": """
+        for _ in range(3):
+            for _ in range(2):
+                x = x + 1
+                x = ext(x)
+            x = x * 2
+        return x - 1
+        """,
     "nested_outer": "for _ in range(3):\n    for _ in range(2):\n        x = x + 1\n    x = ext(x)\nreturn x * 2",
-    "nested_both": "for _ in range(2):\n    x = ext(x)\n    for _ in range(2):\n        x = x + 1\n        x = ext(x)\n    x = x * 2\nreturn x - 1",
-    "nested_while": "for _ in range(3):\n    n = 2\n    while n:\n        n -= 1\n        x = x + 1\n        x = ext(x)\nreturn x - 1",
-    "nested_break_inner": "for i in range(3):\n    for j in range(3):\n        if ext(j) == 1:\n            break\n        x = x + 1\n    x = x * 2\nreturn x - 1",
-    "nested_generators": "for a in numbers(2):\n    for b in numbers(2):\n        x = x + 1\n        x = ext(x)\nreturn x * 2",
-    "in_with": "with contextlib.nullcontext():\n    for _ in range(3):\n        x = x + 1\n        x = ext(x)\nreturn x * 2",
+    "nested_both": """
+        for _ in range(2):
+            x = ext(x)
+            for _ in range(2):
+                x = x + 1
+                x = ext(x)
+            x = x * 2
+        return x - 1
+        """,
+    "nested_while": """
+        for _ in range(3):
+            n = 2
+            while n:
+                n -= 1
+                x = x + 1
+                x = ext(x)
+        return x - 1
+        """,
+    "nested_break_inner": """
+        for i in range(3):
+            for j in range(3):
+                if ext(j) == 1:
+                    break
+                x = x + 1
+            x = x * 2
+        return x - 1
+        """,
+    "nested_generators": """
+        for a in numbers(2):
+            for b in numbers(2):
+                x = x + 1
+                x = ext(x)
+        return x * 2
+        """,
+    "in_with": """
+        with contextlib.nullcontext():
+            for _ in range(3):
+                x = x + 1
+                x = ext(x)
+        return x * 2
+        """,
     "with_inside": "for _ in range(3):\n    with Manager():\n        x = x + 1\n        x = ext(x)\nreturn x * 2",
-    "try_inside": "for i in range(3):\n    try:\n        x = x + 1\n        if i == 1:\n            boom(KeyError, i)\n        x = x * 3\n    except KeyError:\n        x = x * 2\nreturn x - 1",
-    "try_outside": "try:\n    for i in range(3):\n        x = x + 1\n        if i == 1:\n            boom(KeyError, i)\nexcept KeyError:\n    x = x * 2\nreturn x - 1",
-    "finally_inside": "for i in range(3):\n    try:\n        x = x + 1\n        if ext(i) == 1:\n            continue\n        x = x * 3\n    finally:\n        x = x * 2\nreturn x - 1",
-    "finally_break": "for i in range(4):\n    try:\n        x = x + 1\n        if ext(i) == 1:\n            break\n    finally:\n        x = x * 2\nreturn x - 1",
+    "try_inside": """
+        for i in range(3):
+            try:
+                x = x + 1
+                if i == 1:
+                    boom(KeyError, i)
+                x = x * 3
+            except KeyError:
+                x = x * 2
+        return x - 1
+        """,
+    "try_outside": """
+        try:
+            for i in range(3):
+                x = x + 1
+                if i == 1:
+                    boom(KeyError, i)
+        except KeyError:
+            x = x * 2
+        return x - 1
+        """,
+    "finally_inside": """
+        for i in range(3):
+            try:
+                x = x + 1
+                if ext(i) == 1:
+                    continue
+                x = x * 3
+            finally:
+                x = x * 2
+        return x - 1
+        """,
+    "finally_break": """
+        for i in range(4):
+            try:
+                x = x + 1
+                if ext(i) == 1:
+                    break
+            finally:
+                x = x * 2
+        return x - 1
+        """,
     "list_grows": "out = []\nfor i in range(3):\n    x = x + 1\n    out.append(ext(x))\nreturn out, x",
-    "list_changed_while_iterated": "items = [1, 2]\nfor v in items:\n    x = x + 1\n    ext(v)\n    if len(items) < 4:\n        items.append(v + 2)\nreturn x * 2, items",
+    "list_changed_while_iterated": """
+        items = [1, 2]
+        for v in items:
+            x = x + 1
+            ext(v)
+            if len(items) < 4:
+                items.append(v + 2)
+        return x * 2, items
+        """,
     "dict_grows": "out = {}\nfor i in range(3):\n    x = x + 1\n    out[ext(i)] = x\nreturn out",
-    "zip_uneven": "a, b = iter([1, 2, 3]), iter([1, 2])\nfor p, q in zip(a, b):\n    x = x + 1\n    ext(p)\nreturn x * 2, list(a), list(b)",
-    "iterator_kept": "it = iter([1, 1, 1, 1])\nfor v in it:\n    x = x + v\n    ext(v)\n    break\nreturn x * 2, list(it)",
-    "iterator_half_before": "it = iter([1, 1, 1, 1])\nnext(it)\nx = x + 1\next(x)\nfor v in it:\n    x = x * 2\nreturn x",
-    "generator_half_before": "it = numbers(5)\nnext(it)\nx = x + next(it)\next(x)\nfor v in it:\n    x = x * v\nreturn x, list(it)",
-    "enumerate_kept": "it = enumerate([5, 6, 7, 8])\nfor i, v in it:\n    x = x + 1\n    ext(v)\n    if i == 1:\n        break\nreturn x * 2, next(it), list(it)",
-    "grow_shape": ("for _ in range(3):\n    x = torch.cat([x, x[:1]])\n    x = ext(x)\nreturn x * 2", dict(graphs=None)),
-    "next_in_body": "it = iter([1, 2, 3, 4])\nfor v in it:\n    x = x + v\n    w = ext(next(it))\n    x = x * w\nreturn x",
+    "zip_uneven": """
+        a, b = iter([1, 2, 3]), iter([1, 2])
+        for p, q in zip(a, b):
+            x = x + 1
+            ext(p)
+        return x * 2, list(a), list(b)
+        """,
+    "iterator_kept": """
+        it = iter([1, 1, 1, 1])
+        for v in it:
+            x = x + v
+            ext(v)
+            break
+        return x * 2, list(it)
+        """,
+    "iterator_half_before": """
+        it = iter([1, 1, 1, 1])
+        next(it)
+        x = x + 1
+        ext(x)
+        for v in it:
+            x = x * 2
+        return x
+        """,
+    "generator_half_before": """
+        it = numbers(5)
+        next(it)
+        x = x + next(it)
+        ext(x)
+        for v in it:
+            x = x * v
+        return x, list(it)
+        """,
+    "enumerate_kept": """
+        it = enumerate([5, 6, 7, 8])
+        for i, v in it:
+            x = x + 1
+            ext(v)
+            if i == 1:
+                break
+        return x * 2, next(it), list(it)
+        """,
+    "grow_shape": (
+        """
+        for _ in range(3):
+            x = torch.cat([x, x[:1]])
+            x = ext(x)
+        return x * 2
+        """,
+        dict(graphs=None),
+    ),
+    "next_in_body": """
+        it = iter([1, 2, 3, 4])
+        for v in it:
+            x = x + v
+            w = ext(next(it))
+            x = x * w
+        return x
+        """,
     "opaque_next": "it = ext(iter([1, 1, 1]))\nfor v in it:\n    x = x + v\nreturn x * 2",
     "sleep_in_loop": "for _ in range(4):\n    x = x + 1\n    time.sleep(0)\nreturn x * 2",
     "item_in_loop": "for _ in range(3):\n    x = x + x.sum().item()\nreturn x * 2",

@@ -1,5 +1,8 @@
 """A break at every kind of instruction: what was on the stack before it is there after it."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import functools
 import operator
 import os
@@ -252,7 +255,16 @@ CALLS = {
     "call_lambda": "f = lambda v: ext(v + 1) * 2\nreturn f(x) - 1",
     "call_default_argument": "def f(v, w=ext(x + 1)):\n    return v * w\nreturn f(x)",
     "call_decorated": "y = x + 1\n@ext\ndef f(v):\n    return v * 2\nreturn f(y)",
-    "call_decorator_factory": "def deco(scale):\n    ext()\n    return lambda f: lambda v: f(v) * scale\ny = x + 1\n@deco(3)\ndef f(v):\n    return v * 2\nreturn f(y)",
+    "call_decorator_factory": """
+        def deco(scale):
+            ext()
+            return lambda f: lambda v: f(v) * scale
+        y = x + 1
+        @deco(3)
+        def f(v):
+            return v * 2
+        return f(y)
+        """,
     "class_body": ("y = x + 1\nclass C:\n    v = ext(2)\nreturn y * C.v", {"settled": 3}),
     "super_call": "y = x + 1\nreturn Derived().f(y)",
     "sorted_with_key": "y = x + 1\nr = sorted([3, 1, 2], key=lambda v: ext(-v))\nreturn y * r[0]",
@@ -302,10 +314,27 @@ ACCESS = {
     "attribute_getattr": "y = x + 1\na = Attributed()\nreturn y * a.anything",
     "attribute_setattr": "y = x + 1\na = Attributed()\na.v = y\nreturn y * a.v",
     "attribute_delattr": "y = x + 1\na = Attributed()\na.v = 3\ndel a.v\nreturn y * a.v",
-    "attribute_missing": "y = x + 1\na = Attributed()\ntry:\n    a.missing\nexcept AttributeError as e:\n    y = y * 2\nreturn y * 3",
+    "attribute_missing": """
+        y = x + 1
+        a = Attributed()
+        try:
+            a.missing
+        except AttributeError as e:
+            y = y * 2
+        return y * 3
+        """,
     "attribute_getattr_builtin": "y = x + 1\na = Attributed()\nreturn y * getattr(a, 'v')",
-    "attribute_hasattr": "y = x + 1\na = Attributed()\nreturn y * 2 if hasattr(a, 'v') and not hasattr(a, 'missing') else y",
-    "attribute_setattr_builtin": "y = x + 1\nd = Described()\nsetattr(d, 'field', 2.5)\nreturn y * d.__dict__['stored']",
+    "attribute_hasattr": """
+        y = x + 1
+        a = Attributed()
+        return y * 2 if hasattr(a, 'v') and not hasattr(a, 'missing') else y
+        """,
+    "attribute_setattr_builtin": """
+        y = x + 1
+        d = Described()
+        setattr(d, 'field', 2.5)
+        return y * d.__dict__['stored']
+        """,
     "attribute_property": "y = x + 1\nreturn y * Opaque().prop",
     "attribute_on_stack": "(x + 1, Described().field, x * 2)",
     "item_load": "y = x + 1\nreturn y * Opaque()[1]",
@@ -347,7 +376,14 @@ OPERATORS = {
 }  # fmt: skip
 OPERATORS |= {
     "operator_reflected": "y = x + 1\nreturn y * (3 + Opaque(2.0))",
-    "operator_reflected_not_implemented": "y = x + 1\ntry:\n    's' + Opaque(2.0)\nexcept TypeError:\n    y = y * 3\nreturn y * 2",
+    "operator_reflected_not_implemented": """
+        y = x + 1
+        try:
+            's' + Opaque(2.0)
+        except TypeError:
+            y = y * 3
+        return y * 2
+        """,
     "operator_inplace": "y = x + 1\no = Opaque(2.0)\no += 3\nreturn y * o.value",
     "operator_inplace_falls_back": "y = x + 1\no = Opaque(2.0)\no *= 3\nreturn y * o",
     "operator_neg": "y = x + 1\nreturn y * -Opaque(2.0)",
@@ -404,9 +440,24 @@ BUILDING = {
     "assert_data": "y = x + 1\nassert y.sum() > 0, 'no'\nreturn y * 2",
     "assert_item": "y = x + 1\nassert y.sum().item() > 0\nreturn y * 2",
     "assert_opaque": "y = x + 1\nassert ext(True), 'no'\nreturn y * 2",
-    "match_value": "y = x + 1\nmatch ext(2):\n    case 1:\n        return y\n    case 2:\n        return y * 2\n    case _:\n        return y * 3",
+    "match_value": """
+        y = x + 1
+        match ext(2):
+            case 1:
+                return y
+            case 2:
+                return y * 2
+            case _:
+                return y * 3
+        """,
     "match_sequence": "y = x + 1\nmatch ext([1, y]):\n    case [1, z]:\n        return z * 2\nreturn y",
-    "match_mapping": "y = x + 1\nmatch ext({'k': y, 'o': 2}):\n    case {'k': z, **rest}:\n        return z * 2, rest\nreturn y",
+    "match_mapping": """
+        y = x + 1
+        match ext({'k': y, 'o': 2}):
+            case {'k': z, **rest}:
+                return z * 2, rest
+        return y
+        """,
     "match_class": "y = x + 1\nmatch ext(Point(2, y)):\n    case Point(a, z):\n        return z * a\nreturn y",
     "match_guard": "y = x + 1\nmatch 3:\n    case n if ext(n) > 2:\n        return y * n\nreturn y",
     "lambda_made_before": "f = lambda v: v * 2\ny = ext(x + 1)\nreturn f(y)",
@@ -501,10 +552,10 @@ def all_parameter_kinds(x, /, n, *rest, k, **named):
 
 
 @case(lambda: (*(t(3, seed=i) for i in range(20)),))
-def many_locals(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, u):
+def many_locals(a, b, c, d, e, f, g, h, i, j, k, ll, m, n, o, p, q, r, s, u):
     v, w = a + b, c + d
     ext(v)
-    return v + w + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s + u
+    return v + w + e + f + g + h + i + j + k + ll + m + n + o + p + q + r + s + u
 
 
 @case(lambda: (t(3), 2))
@@ -514,7 +565,7 @@ def unbound_local_after(x, n):
         z = 3
     ext(y)
     try:
-        z
+        y = y * z
     except UnboundLocalError:
         y = y * 2
     return y * 3
@@ -528,5 +579,6 @@ def deep_stack(x):
 @case(share=0.6)
 def ops_in_break(x):
     return ext2(x + 1) * 2
+
 
 test = breaks.as_test(__name__)

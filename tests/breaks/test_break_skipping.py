@@ -1,4 +1,4 @@
-"""Sections 1-7 of the catalogue of skipped functions: what the reference drops, goes on here; with break_in_blocks = "skip", it is dropped as there."""
+"""Sections 1-7 of the catalogue of skipped functions: what the reference drops goes on here, or is dropped with break_in_blocks = "skip"."""
 
 import contextlib
 import dataclasses

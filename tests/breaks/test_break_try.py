@@ -1,5 +1,8 @@
 """Breaks in `try`: the right handler runs, with the exception and context that Python would give it."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import sys
 
 import torch
@@ -72,37 +75,238 @@ breaks.table(ROWS, globals())
 
 OBJECTS = {
     "as_name": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine as e:\n    n = e.args[0]\nreturn y * n * 2",
-    "as_name_break_inside": "try:\n    y = x + 1\n    raise Mine(2)\nexcept Mine as e:\n    ext(y)\n    y = y * e.args[0]\nreturn y - 1",
-    "as_name_unbound_after": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine as e:\n    ext(y)\ntry:\n    e\nexcept UnboundLocalError:\n    y = y * 2\nreturn y",
+    "as_name_break_inside": """
+        try:
+            y = x + 1
+            raise Mine(2)
+        except Mine as e:
+            ext(y)
+            y = y * e.args[0]
+        return y - 1
+        """,
+    "as_name_unbound_after": """
+        try:
+            y = x + 1
+            boom(Mine, 1)
+        except Mine as e:
+            ext(y)
+        try:
+            e
+        except UnboundLocalError:
+            y = y * 2
+        return y
+        """,
     "as_name_kept": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine as e:\n    kept = e\nreturn y * 2, kept",
-    "exc_info_in_handler": "try:\n    y = x + 1\n    raise Mine(2)\nexcept Mine as e:\n    same = handled() is e\nreturn y * 2, same",
-    "exc_info_after_handler": "try:\n    y = x + 1\n    raise Mine(2)\nexcept Mine:\n    y = y * 2\nreturn y, handled()",
-    "exc_info_in_finally": "try:\n    try:\n        y = x + 1\n        raise Mine(2)\n    finally:\n        note(type(handled()).__name__)\nexcept Mine:\n    y = y * 2\nreturn y",
-    "exc_info_nested": "try:\n    raise Mine(1)\nexcept Mine:\n    y = x + 1\n    try:\n        raise Other(2)\n    except Other:\n        a = handled()\n    b = handled()\nreturn y * 2, type(a).__name__, type(b).__name__, a.__context__ is b",
-    "context_set": "try:\n    try:\n        y = x + 1\n        raise Mine(1)\n    except Mine:\n        boom(Other, 2)\nexcept Other as e:\n    c = e.__context__\nreturn y * 2, type(c).__name__, c.args",
-    "context_from_broken": "try:\n    try:\n        y = x + 1\n        boom(Mine, 1)\n    except Mine:\n        y = y * 2\n        raise Other(2)\nexcept Other as e:\n    c = e.__context__\nreturn y * 2, type(c).__name__, c.args",
-    "context_in_finally": "try:\n    try:\n        y = x + 1\n        boom(Mine, 1)\n    finally:\n        boom(Other, 2)\nexcept Other as e:\n    c = e.__context__\nreturn y * 2, type(c).__name__",
-    "context_none": "y = x + 1\ntry:\n    raise Mine(1)\nexcept Mine:\n    pass\ntry:\n    boom(Other, 2)\nexcept Other as e:\n    c = e.__context__\nreturn y * 2, c",
-    "cause": "try:\n    y = x + 1\n    boom_from(ValueError('why'))\nexcept Mine as e:\n    c = e.__cause__\nreturn y * 2, c",
-    "cause_in_handler": "try:\n    try:\n        y = x + 1\n        boom(Mine, 1)\n    except Mine as m:\n        raise Other(2) from m\nexcept Other as e:\n    c = e.__cause__\nreturn y * 2, type(c).__name__, c.args",
-    "from_none": "try:\n    try:\n        y = x + 1\n        boom(Mine, 1)\n    except Mine:\n        raise Other(2) from None\nexcept Other as e:\n    r = e.__suppress_context__, type(e.__context__).__name__\nreturn y * 2, r",
+    "exc_info_in_handler": """
+        try:
+            y = x + 1
+            raise Mine(2)
+        except Mine as e:
+            same = handled() is e
+        return y * 2, same
+        """,
+    "exc_info_after_handler": """
+        try:
+            y = x + 1
+            raise Mine(2)
+        except Mine:
+            y = y * 2
+        return y, handled()
+        """,
+    "exc_info_in_finally": """
+        try:
+            try:
+                y = x + 1
+                raise Mine(2)
+            finally:
+                note(type(handled()).__name__)
+        except Mine:
+            y = y * 2
+        return y
+        """,
+    "exc_info_nested": """
+        try:
+            raise Mine(1)
+        except Mine:
+            y = x + 1
+            try:
+                raise Other(2)
+            except Other:
+                a = handled()
+            b = handled()
+        return y * 2, type(a).__name__, type(b).__name__, a.__context__ is b
+        """,
+    "context_set": """
+        try:
+            try:
+                y = x + 1
+                raise Mine(1)
+            except Mine:
+                boom(Other, 2)
+        except Other as e:
+            c = e.__context__
+        return y * 2, type(c).__name__, c.args
+        """,
+    "context_from_broken": """
+        try:
+            try:
+                y = x + 1
+                boom(Mine, 1)
+            except Mine:
+                y = y * 2
+                raise Other(2)
+        except Other as e:
+            c = e.__context__
+        return y * 2, type(c).__name__, c.args
+        """,
+    "context_in_finally": """
+        try:
+            try:
+                y = x + 1
+                boom(Mine, 1)
+            finally:
+                boom(Other, 2)
+        except Other as e:
+            c = e.__context__
+        return y * 2, type(c).__name__
+        """,
+    "context_none": """
+        y = x + 1
+        try:
+            raise Mine(1)
+        except Mine:
+            pass
+        try:
+            boom(Other, 2)
+        except Other as e:
+            c = e.__context__
+        return y * 2, c
+        """,
+    "cause": """
+        try:
+            y = x + 1
+            boom_from(ValueError('why'))
+        except Mine as e:
+            c = e.__cause__
+        return y * 2, c
+        """,
+    "cause_in_handler": """
+        try:
+            try:
+                y = x + 1
+                boom(Mine, 1)
+            except Mine as m:
+                raise Other(2) from m
+        except Other as e:
+            c = e.__cause__
+        return y * 2, type(c).__name__, c.args
+        """,
+    "from_none": """
+        try:
+            try:
+                y = x + 1
+                boom(Mine, 1)
+            except Mine:
+                raise Other(2) from None
+        except Other as e:
+            r = e.__suppress_context__, type(e.__context__).__name__
+        return y * 2, r
+        """,
     "leaves_with_context": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine:\n    y = y * 2\n    raise Other(2)",
-    "leaves_with_cause": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine as e:\n    y = y * 2\n    raise Other(2) from e",
+    "leaves_with_cause": """
+        try:
+            y = x + 1
+            boom(Mine, 1)
+        except Mine as e:
+            y = y * 2
+            raise Other(2) from e
+        """,
     "leaves_by_bare_raise": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine:\n    y = y * 2\n    raise",
-    "bare_raise_after_break": "try:\n    try:\n        y = x + 1\n        raise Mine(1)\n    except Mine:\n        ext(y)\n        raise\nexcept Mine as e:\n    y = y * 2\nreturn y",
-    "bare_raise_nothing": "y = x + 1\next(y)\ntry:\n    raise\nexcept RuntimeError as e:\n    s = str(e)\nreturn y * 2, s",
+    "bare_raise_after_break": """
+        try:
+            try:
+                y = x + 1
+                raise Mine(1)
+            except Mine:
+                ext(y)
+                raise
+        except Mine as e:
+            y = y * 2
+        return y
+        """,
+    "bare_raise_nothing": """
+        y = x + 1
+        ext(y)
+        try:
+            raise
+        except RuntimeError as e:
+            s = str(e)
+        return y * 2, s
+        """,
     "note_added": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine as e:\n    e.add_note('seen')\n    raise",
-    "raise_given": "e = Mine(5)\ny = x + 1\ntry:\n    boom(e)\nexcept Mine as f:\n    same = f is e\nreturn y * 2, same",
-    "group": "y = x + 1\ntry:\n    boom(ExceptionGroup, 'g', [Mine(1), Other(2)])\nexcept* Mine as g:\n    y = y * 2\nexcept* Other as g:\n    y = y * 3\nreturn y",
-    "group_rest": "y = x + 1\ntry:\n    try:\n        boom(ExceptionGroup, 'g', [Mine(1), ValueError(2)])\n    except* Mine as g:\n        y = y * 2\nexcept ExceptionGroup as g:\n    y = y * len(g.exceptions)\nreturn y",
+    "raise_given": """
+        e = Mine(5)
+        y = x + 1
+        try:
+            boom(e)
+        except Mine as f:
+            same = f is e
+        return y * 2, same
+        """,
+    "group": """
+        y = x + 1
+        try:
+            boom(ExceptionGroup, 'g', [Mine(1), Other(2)])
+        except* Mine as g:
+            y = y * 2
+        except* Other as g:
+            y = y * 3
+        return y
+        """,
+    "group_rest": """
+        y = x + 1
+        try:
+            try:
+                boom(ExceptionGroup, 'g', [Mine(1), ValueError(2)])
+            except* Mine as g:
+                y = y * 2
+        except ExceptionGroup as g:
+            y = y * len(g.exceptions)
+        return y
+        """,
     "stop_iteration": "y = x + 1\ntry:\n    ext(iter([])).__next__()\nexcept StopIteration:\n    y = y * 2\nreturn y",
     "tensor_error": "y = x + 1\ntry:\n    y.reshape(7)\nexcept RuntimeError:\n    y = y * 2\nreturn y",
-    "tensor_error_after_break": "y = x + 1\next(y)\ntry:\n    y = y.reshape(7)\nexcept RuntimeError:\n    y = y * 2\nreturn y",
+    "tensor_error_after_break": """
+        y = x + 1
+        ext(y)
+        try:
+            y = y.reshape(7)
+        except RuntimeError:
+            y = y * 2
+        return y
+        """,
     "type_error_call": "y = x + 1\ntry:\n    ext2()\nexcept TypeError:\n    y = y * 2\nreturn y",
     "name_error": "y = x + 1\ntry:\n    no_such_name\nexcept NameError:\n    y = y * 2\nreturn ext(y) * 3",
-    "dynamic_type": "kinds = [Mine, Other]\ny = x + 1\ntry:\n    boom(Other, 1)\nexcept tuple(kinds):\n    y = y * 2\nreturn y",
+    "dynamic_type": """
+        kinds = [Mine, Other]
+        y = x + 1
+        try:
+            boom(Other, 1)
+        except tuple(kinds):
+            y = y * 2
+        return y
+        """,
     "opaque_type": "y = x + 1\ntry:\n    raise Mine(1)\nexcept ext(Mine):\n    y = y * 2\nreturn y",
-    "opaque_type_misses": "y = x + 1\ntry:\n    raise Mine(1)\nexcept ext(Other):\n    y = y * 2\nexcept Mine:\n    y = y * 3\nreturn y",
+    "opaque_type_misses": """
+        y = x + 1
+        try:
+            raise Mine(1)
+        except ext(Other):
+            y = y * 2
+        except Mine:
+            y = y * 3
+        return y
+        """,
 }
 breaks.table({n: (r, {"graphs": (1, 3)}) for n, r in OBJECTS.items()}, globals())
 for c in breaks.cases:
@@ -117,25 +321,216 @@ WAYS = {
     "return_in_finally": "try:\n    y = x + 1\n    boom(Mine, 1)\nfinally:\n    return y * 2",
     "return_in_finally_over_return": "y = x + 1\ntry:\n    ext(y)\n    return y\nfinally:\n    return y * 2",
     "return_kept_over_finally": "y = x + 1\ntry:\n    return y * 2\nfinally:\n    y = ext(y) * 100\n    note(y)",
-    "return_in_else": "try:\n    y = x + 1\n    ext(y)\nexcept Mine:\n    y = y * 100\nelse:\n    return y * 2\nreturn y",
+    "return_in_else": """
+        try:
+            y = x + 1
+            ext(y)
+        except Mine:
+            y = y * 100
+        else:
+            return y * 2
+        return y
+        """,
     "return_in_except": "try:\n    y = x + 1\n    boom(Mine, 1)\nexcept Mine:\n    return y * 2\nreturn y",
-    "break_in_finally": "y = x\nfor i in range(3):\n    try:\n        y = y + 1\n        boom(Mine, i)\n    finally:\n        break\nreturn y * 2",
-    "continue_in_finally": "y = x\nfor i in range(3):\n    try:\n        y = y + 1\n        boom(Mine, i)\n    finally:\n        continue\nreturn y * 2",
-    "break_in_try": "y = x\nfor i in range(3):\n    try:\n        y = y + 1\n        if ext(i) == 1:\n            break\n    finally:\n        y = y * 2\nreturn y - 1",
-    "continue_in_except": "y = x\nfor i in range(3):\n    try:\n        y = y + 1\n        boom(Mine, i)\n    except Mine:\n        continue\nreturn y * 2",
-    "nested_inner_handles": "y = x\ntry:\n    y = y + 1\n    try:\n        y = y * 2\n        boom(Mine, 1)\n    except Mine:\n        y = y * 3\n    y = y + 5\nexcept Mine:\n    y = y * 100\nreturn y",
-    "nested_outer_handles": "y = x\ntry:\n    y = y + 1\n    try:\n        y = y * 2\n        boom(Other, 1)\n    except Mine:\n        y = y * 3\n    y = y + 5\nexcept Other:\n    y = y * 7\nreturn y",
-    "nested_finally": "y = x\ntry:\n    try:\n        y = y + 1\n        boom(Mine, 1)\n    finally:\n        y = y * 2\nexcept Mine:\n    y = y * 3\nreturn y",
-    "nested_three": "y = x\ntry:\n    try:\n        try:\n            y = y + 1\n            boom(Mine, 1)\n        finally:\n            y = y * 2\n    except Other:\n        y = y * 100\n    finally:\n        y = y * 3\nexcept Mine:\n    y = y * 5\nreturn y",
-    "try_in_handler": "y = x\ntry:\n    y = y + 1\n    boom(Mine, 1)\nexcept Mine:\n    try:\n        y = y * 2\n        boom(Other, 2)\n    except Other:\n        y = y * 3\n    y = y + 1\nreturn y",
-    "try_in_finally": "y = x\ntry:\n    y = y + 1\nfinally:\n    try:\n        y = y * 2\n        boom(Other, 2)\n    except Other:\n        y = y * 3\nreturn y",
-    "loop_in_try": "y = x\ntry:\n    for i in range(5):\n        y = y + 1\n        if i == 2:\n            boom(Mine, i)\nexcept Mine as e:\n    y = y * e.args[0]\nreturn y",
-    "with_in_try": "y = x\ntry:\n    with Manager():\n        y = y + 1\n        boom(Mine, 1)\nexcept Mine:\n    y = y * 2\nreturn y",
-    "try_in_with": "y = x\nwith Manager():\n    try:\n        y = y + 1\n        boom(Mine, 1)\n    except Mine:\n        y = y * 2\nreturn y",
-    "retry": "y = x\nfor attempt in range(4):\n    try:\n        y = y + 1\n        if attempt < 2:\n            boom(Mine, attempt)\n        y = y * 2\n        break\n    except Mine:\n        y = y - 3\nelse:\n    y = y * 100\nreturn y",
-    "value_on_stack_lost": "y = x + 1\ntry:\n    z = [y * 2, boom(Mine, 1), y * 3]\nexcept Mine:\n    z = [y * 4]\nreturn z",
-    "partial_effects": "d = {}\ny = x + 1\ntry:\n    d['a'] = y\n    d['b'] = boom(Mine, 1)\n    d['c'] = y\nexcept Mine:\n    d['e'] = y * 2\nreturn d",
-    "effect_then_raise": "d = []\ny = x + 1\ntry:\n    d.append(y)\n    boom(Mine, len(d))\nexcept Mine as e:\n    d.append(y * 2)\nreturn d",
+    "break_in_finally": """
+        y = x
+        for i in range(3):
+            try:
+                y = y + 1
+                boom(Mine, i)
+            finally:
+                break
+        return y * 2
+        """,
+    "continue_in_finally": """
+        y = x
+        for i in range(3):
+            try:
+                y = y + 1
+                boom(Mine, i)
+            finally:
+                continue
+        return y * 2
+        """,
+    "break_in_try": """
+        y = x
+        for i in range(3):
+            try:
+                y = y + 1
+                if ext(i) == 1:
+                    break
+            finally:
+                y = y * 2
+        return y - 1
+        """,
+    "continue_in_except": """
+        y = x
+        for i in range(3):
+            try:
+                y = y + 1
+                boom(Mine, i)
+            except Mine:
+                continue
+        return y * 2
+        """,
+    "nested_inner_handles": """
+        y = x
+        try:
+            y = y + 1
+            try:
+                y = y * 2
+                boom(Mine, 1)
+            except Mine:
+                y = y * 3
+            y = y + 5
+        except Mine:
+            y = y * 100
+        return y
+        """,
+    "nested_outer_handles": """
+        y = x
+        try:
+            y = y + 1
+            try:
+                y = y * 2
+                boom(Other, 1)
+            except Mine:
+                y = y * 3
+            y = y + 5
+        except Other:
+            y = y * 7
+        return y
+        """,
+    "nested_finally": """
+        y = x
+        try:
+            try:
+                y = y + 1
+                boom(Mine, 1)
+            finally:
+                y = y * 2
+        except Mine:
+            y = y * 3
+        return y
+        """,
+    "nested_three": """
+        y = x
+        try:
+            try:
+                try:
+                    y = y + 1
+                    boom(Mine, 1)
+                finally:
+                    y = y * 2
+            except Other:
+                y = y * 100
+            finally:
+                y = y * 3
+        except Mine:
+            y = y * 5
+        return y
+        """,
+    "try_in_handler": """
+        y = x
+        try:
+            y = y + 1
+            boom(Mine, 1)
+        except Mine:
+            try:
+                y = y * 2
+                boom(Other, 2)
+            except Other:
+                y = y * 3
+            y = y + 1
+        return y
+        """,
+    "try_in_finally": """
+        y = x
+        try:
+            y = y + 1
+        finally:
+            try:
+                y = y * 2
+                boom(Other, 2)
+            except Other:
+                y = y * 3
+        return y
+        """,
+    "loop_in_try": """
+        y = x
+        try:
+            for i in range(5):
+                y = y + 1
+                if i == 2:
+                    boom(Mine, i)
+        except Mine as e:
+            y = y * e.args[0]
+        return y
+        """,
+    "with_in_try": """
+        y = x
+        try:
+            with Manager():
+                y = y + 1
+                boom(Mine, 1)
+        except Mine:
+            y = y * 2
+        return y
+        """,
+    "try_in_with": """
+        y = x
+        with Manager():
+            try:
+                y = y + 1
+                boom(Mine, 1)
+            except Mine:
+                y = y * 2
+        return y
+        """,
+    "retry": """
+        y = x
+        for attempt in range(4):
+            try:
+                y = y + 1
+                if attempt < 2:
+                    boom(Mine, attempt)
+                y = y * 2
+                break
+            except Mine:
+                y = y - 3
+        else:
+            y = y * 100
+        return y
+        """,
+    "value_on_stack_lost": """
+        y = x + 1
+        try:
+            z = [y * 2, boom(Mine, 1), y * 3]
+        except Mine:
+            z = [y * 4]
+        return z
+        """,
+    "partial_effects": """
+        d = {}
+        y = x + 1
+        try:
+            d['a'] = y
+            d['b'] = boom(Mine, 1)
+            d['c'] = y
+        except Mine:
+            d['e'] = y * 2
+        return d
+        """,
+    "effect_then_raise": """
+        d = []
+        y = x + 1
+        try:
+            d.append(y)
+            boom(Mine, len(d))
+        except Mine as e:
+            d.append(y * 2)
+        return d
+        """,
 }
 
 
@@ -156,7 +551,7 @@ def exception_of_the_caller():
     """The compiled function is called in a handler: that exception is the context of what it raises."""
 
     def inner(x):
-        y = x + 1
+        x = x + 1
         ext(type(handled()).__name__)
         raise Mine(1)
 

@@ -1,12 +1,15 @@
 """Every live value crosses a break with its identity; dead ones are freed as in eager."""
 
+# The rows of the tables use the names imported here.
+# ruff: noqa: F401
+
 import collections
 import dataclasses
 import enum
 import functools
-import itertools
 import math
 import re
+import textwrap
 import types
 import weakref
 
@@ -131,13 +134,54 @@ VALUES = {
     "cell_read_later": "y = x + 1\ndef f():\n    return y * 2\next(1)\nreturn f()",
     "cell_written_after_by_frame": "y = x + 1\ndef f():\n    return y * 2\next(1)\ny = x - 1\nreturn f()",
     "cell_written_after_by_inner": "y = x + 1\ndef f():\n    nonlocal y\n    y = y * 2\next(1)\nf()\nreturn y",
-    "cell_written_before_and_after": "n = 1\ndef f():\n    nonlocal n\n    n += 1\n    return n\nf()\ny = x * n\next(n)\nf()\nreturn y * n",
+    "cell_written_before_and_after": """
+        n = 1
+        def f():
+            nonlocal n
+            n += 1
+            return n
+        f()
+        y = x * n
+        ext(n)
+        f()
+        return y * n
+        """,
     "cell_empty_then_filled": "def f():\n    return late * 2\ny = x + 1\next(y)\nlate = y\nreturn f()",
-    "cell_deleted": "y = x + 1\ndef f():\n    return y\nz = y * 2\next(z)\ndel y\ntry:\n    f()\nexcept NameError:\n    z = z * 3\nreturn z",
-    "cell_shared_by_two": "n = x + 1\ndef get():\n    return n\ndef put(v):\n    nonlocal n\n    n = v\next(1)\nput(x * 3)\nreturn get() * 2",
+    "cell_deleted": """
+        y = x + 1
+        def f():
+            return y
+        z = y * 2
+        ext(z)
+        del y
+        try:
+            f()
+        except NameError:
+            z = z * 3
+        return z
+        """,
+    "cell_shared_by_two": """
+        n = x + 1
+        def get():
+            return n
+        def put(v):
+            nonlocal n
+            n = v
+        ext(1)
+        put(x * 3)
+        return get() * 2
+        """,
     "cell_of_argument": "def f():\n    return x * 2\next(1)\nx = x + 1\nreturn f()",
     "cell_in_break": "y = x + 1\ndef f():\n    nonlocal y\n    y = y + 1\n    return y\ncall(f)\nreturn y * 2",
-    "cell_of_loop": "fs = []\nfor i in range(3):\n    def f():\n        return i\n    fs.append(f)\n    ext(i)\nreturn x * sum(f() for f in fs)",
+    "cell_of_loop": """
+        fs = []
+        for i in range(3):
+            def f():
+                return i
+            fs.append(f)
+            ext(i)
+        return x * sum(f() for f in fs)
+        """,
     "returned_closure": "y = x + 1\ndef f():\n    return y\next(1)\ny = y * 2\nreturn f, f()",
     # tensors
     "view_and_base": "y = x + 1\nv = y[1:]\next(1)\nv.mul_(2)\nreturn y, v, y * 2",
@@ -158,8 +202,28 @@ VALUES = {
     "locals_after": "y = x + 1\next(y)\nz = y * 2\nreturn sorted(locals())",
     "locals_values": "n = 3\ny = x + 1\next(y)\nreturn locals()['n'] * y",
     "parameter_rebound": "x = x + 1\next(x)\nx = x * 2\nreturn x",
-    "local_deleted": "y = x + 1\nz = y * 2\ndel y\next(z)\ntry:\n    y\nexcept UnboundLocalError:\n    z = z + 1\nreturn z",
-    "local_deleted_after": "y = x + 1\next(y)\nz = y * 2\ndel y\ntry:\n    y\nexcept UnboundLocalError:\n    z = z + 1\nreturn z",
+    "local_deleted": """
+        y = x + 1
+        z = y * 2
+        del y
+        ext(z)
+        try:
+            y
+        except UnboundLocalError:
+            z = z + 1
+        return z
+        """,
+    "local_deleted_after": """
+        y = x + 1
+        ext(y)
+        z = y * 2
+        del y
+        try:
+            y
+        except UnboundLocalError:
+            z = z + 1
+        return z
+        """,
 }
 
 
@@ -194,7 +258,14 @@ class Manager:
         note("exit")
 
 
-IN_BREAK = {"changed_by_break": 0.6, "object_changed_by_break": 0.6, "inplace_by_break": 0.6, "cell_in_break": 0.6, "locals_after": 0.0, "locals_values": 0.0}
+IN_BREAK = {
+    "changed_by_break": 0.6,
+    "object_changed_by_break": 0.6,
+    "inplace_by_break": 0.6,
+    "cell_in_break": 0.6,
+    "locals_after": 0.0,
+    "locals_values": 0.0,
+}
 WITH_LIST = {"args": lambda: (t(3), [t(3, seed=5)]), "parameters": "x, l"}
 
 
@@ -249,16 +320,71 @@ LIFETIMES = {
     "argument_of_break": "y = ident(x + 1)\nfollow(y)\ny = y * 2\nalive()\nreturn y * 3",
     "loop_variable": "for i in range(3):\n    y = x + i\n    follow(y)\n    alive()\nreturn y * 3",
     "in_callee": "def inner(v):\n    w = v + 1\n    follow(w)\n    return w * 2\nz = inner(x)\nalive()\nreturn z * 3",
-    "local_of_callee": "def inner(v):\n    w = Box(v + 1)\n    follow(w)\n    alive()\n    return w.v * 2\nz = inner(x)\nalive()\nreturn z * 3",
-    "deleted_in_caller": "def inner(v):\n    alive()\n    return v * 2\ny = x + 1\nfollow(y)\nz = inner(y)\ndel y\nalive()\nreturn z * 3",
-    "exception_name": "y = x + 1\ntry:\n    boom(ValueError, 1)\nexcept ValueError as e:\n    follow(e)\nalive()\nreturn y * 3",
-    "generator_dropped": "def g():\n    yield x + 1\n    yield x + 2\nit = g()\ny = next(it)\nfollow(it)\ndel it\nalive()\nreturn y * 3",
+    "local_of_callee": """
+        def inner(v):
+            w = Box(v + 1)
+            follow(w)
+            alive()
+            return w.v * 2
+        z = inner(x)
+        alive()
+        return z * 3
+        """,
+    "deleted_in_caller": """
+        def inner(v):
+            alive()
+            return v * 2
+        y = x + 1
+        follow(y)
+        z = inner(y)
+        del y
+        alive()
+        return z * 3
+        """,
+    "exception_name": """
+        y = x + 1
+        try:
+            boom(ValueError, 1)
+        except ValueError as e:
+            follow(e)
+        alive()
+        return y * 3
+        """,
+    "generator_dropped": """
+        def g():
+            yield x + 1
+            yield x + 2
+        it = g()
+        y = next(it)
+        follow(it)
+        del it
+        alive()
+        return y * 3
+        """,
     "cell": "y = x + 1\ndef f():\n    return y\nfollow(y)\nz = f() * 2\ny = None\nalive()\nreturn z * 3",
     "returned": "y = x + 1\nfollow(y)\nz = y * 2\nalive()\nreturn z",
     "with_manager": "with Manager(x) as v:\n    follow(v)\n    y = v * 2\n    del v\n    alive()\nreturn y * 3",
-    "finaliser_order": "a = Finalised('a')\nb = Finalised('b')\ny = x + 1\next(y)\ndel b\nnote2('between')\ndel a\nnote2('end')\nreturn y * 3",
+    "finaliser_order": """
+        a = Finalised('a')
+        b = Finalised('b')
+        y = x + 1
+        ext(y)
+        del b
+        note2('between')
+        del a
+        note2('end')
+        return y * 3
+        """,
     "finaliser_rebound": "a = Finalised('a')\ny = x + 1\next(y)\na = Finalised('b')\nnote2('between')\nreturn y * 3",
-    "finaliser_in_callee": "def inner(v):\n    a = Finalised('a', v)\n    ext(v)\n    return v * 2\ny = inner(x + 1)\nnote2('back')\nreturn y * 3",
+    "finaliser_in_callee": """
+        def inner(v):
+            a = Finalised('a', v)
+            ext(v)
+            return v * 2
+        y = inner(x + 1)
+        note2('back')
+        return y * 3
+        """,
     "finaliser_of_argument": "o = mk()\ny = x + 1\next(y)\no = None\nnote2('after')\nreturn y * 3",
 }
 
@@ -279,7 +405,7 @@ def mk():
 
 
 for name, body in LIFETIMES.items():
-    LIFETIMES[name] = (f"forget()\n{body}", {"graphs": (1, 8), "settled": 2})
+    LIFETIMES[name] = (f"forget()\n{textwrap.dedent(body).strip()}", {"graphs": (1, 8), "settled": 2})
 breaks.table({f"lifetime_{n}": r for n, r in LIFETIMES.items()}, globals())
 
 
