@@ -1,5 +1,6 @@
 // Calls: dispatch on what is called, argument binding, inlining of Python functions, instantiation.
 #include <cstring>
+#include <utility>
 
 #include "cpython/compat.h"
 #include "interp/frame.h"
@@ -233,6 +234,7 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   t.keep(ObjectRef::share(type));
   auto adopt = [&](auto* contents) {
     contents->type = type;
+    contents->holder = i;
     i->contents = contents;
   };
   if (PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS))
@@ -410,17 +412,18 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   FrameState& f = *g->frame;
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
-  t.journal.onRollback(
-      [g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished] {
-        f.locals = locals;
-        f.stack = stack;
-        f.ip = ip;
-        f.nextIp = nextIp;
-        f.result = result;
-        g->started = started;
-        g->finished = finished;
-        g->running = false;
-      });
+  t.journal.onRollback([g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started,
+                        finished = g->finished, own = g->handled] {
+    f.locals = locals;
+    f.stack = stack;
+    f.ip = ip;
+    f.nextIp = nextIp;
+    f.result = result;
+    g->started = started;
+    g->finished = finished;
+    g->running = false;
+    g->handled = own;
+  });
   if (!g->started) {
     if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
     if (thrown) {
@@ -432,7 +435,12 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   g->started = true;
   g->running = true;
-  Value* handled = t.handledException;
+  // A generator handles exceptions of its own, above those of whoever resumes it.
+  t.handledBelow.push_back(std::exchange(t.handledException, g->handled));
+  auto leave = [&] {
+    g->handled = std::exchange(t.handledException, t.handledBelow.back());
+    t.handledBelow.pop_back();
+  };
   Signal signal;
   try {
     if (thrown) {
@@ -443,13 +451,13 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   } catch (Raised& raised) {
     g->running = false;
     g->finished = true;
-    t.handledException = handled;
+    leave();
     f.result = nullptr;
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
       raise(t, PyExc_RuntimeError, "generator raised StopIteration");
     throw;
   }
-  t.handledException = handled;
+  leave();
   g->running = false;
   if (signal == Signal::Yielded) return f.result;
   g->finished = true;

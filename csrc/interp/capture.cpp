@@ -7,6 +7,7 @@
 #include "dispatch/cache.h"
 #include "dispatch/settings.h"
 #include "emit/emitter.h"
+#include "emit/generator_code.h"
 #include "graph/executable.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
@@ -249,6 +250,7 @@ PyObject* setFront(PyObject*, PyObject* callbacks) {
 
 PyObject* resetAll(PyObject*, PyObject*) {
   CodeCache::resetAll();
+  clearGeneratorCodes();
   return ObjectRef::share(Py_None).release();
 }
 

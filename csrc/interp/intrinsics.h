@@ -22,4 +22,7 @@ bool isOpaqueReadable(PyObject* object);
 
 void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 
+// The next item of one of itertools' iterators; null: exhausted.
+Value* nextOfItertool(Trace& t, IteratorValue* it);
+
 }  // namespace cdynamo

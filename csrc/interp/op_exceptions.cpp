@@ -91,14 +91,19 @@ void link(Trace& t, Value* exception, const char* name, Value* other) {
     if (realObject(exception) != realObject(other)) checkedStatus(PyObject_SetAttr(realObject(exception), attribute, realObject(other)));
     return;
   }
+  if (isReal(exception) && !exception->source) {
+    auto& links = t.exceptionLinks(realObject(exception));
+    t.journal.onRollback([&links, old = links] { links = old; });
+    links.emplace_back(name, other);
+  }
 }
 
 }  // namespace
 
 void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
   if (in.arg == 0) {
-    if (!t.handledException) raise(t, PyExc_RuntimeError, "No active exception to reraise");
-    throw Raised{t.handledException};
+    if (!t.topmostHandled()) raise(t, PyExc_RuntimeError, "No active exception to reraise");
+    throw Raised{t.topmostHandled()};
   }
   Value* cause = in.arg == 2 ? f.pop() : nullptr;
   Value* exception = exceptionFrom(t, f.pop());
@@ -112,7 +117,8 @@ void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
     }
   }
   if (cause && exception->kind == Kind::Instance) link(t, exception, "__suppress_context__", t.boolean(true));
-  if (t.handledException && t.handledException != exception) link(t, exception, "__context__", t.handledException);
+  Value* handled = t.topmostHandled();
+  if (handled && handled != exception) link(t, exception, "__context__", handled);
   throw Raised{exception};
 }
 

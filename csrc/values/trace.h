@@ -147,7 +147,13 @@ class Trace {
   FrameState* frame = nullptr;              // innermost
   int depth = 0;                            // of inlined calls
   int vmapLevel = 0;
-  Value* handledException = nullptr;  // what a bare raise would raise; null: none
+  Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
+  std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run
+  // What a bare raise would raise; null: nothing.
+  Value* topmostHandled() const;
+  // Chain of an exception that the trace keeps as a real object, where a part of it is not real.
+  using Links = std::vector<std::pair<const char*, Value*>>;
+  Links& exceptionLinks(PyObject* exception) { return exceptionLinks_[exception]; }
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();
@@ -175,6 +181,7 @@ class Trace {
     Node* node;
   };
   std::vector<EnteredState> entered_;
+  std::unordered_map<PyObject*, Links> exceptionLinks_;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };
