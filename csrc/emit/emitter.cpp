@@ -32,12 +32,7 @@ class Emitter : public Rebuilder {
     load(result);
     prepareEffects();
     for (HeapValue* h : t.mutated()) writeBack(h);
-    if (gradEnabled() != gradAtEntry) {
-      a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
-      a.loadConst(gradEnabled() ? Py_True : Py_False);
-      a.call(1);
-      a.popTop();
-    }
+    emitEnteredStates(gradAtEntry);
     a.returnValue();
     emitted.code = a.finish();
     emitted.objects = std::move(objects);
@@ -45,8 +40,37 @@ class Emitter : public Rebuilder {
   }
 
  private:
+  // Closes in the graph the torch contexts that are still entered, and writes code that enters them again, by the real
+  // managers' own __enter__, so that their own __exit__ can leave them; then grad mode. Once, after all effects.
+  void emitEnteredStates(bool gradAtEntry) {
+    const auto& states = t.enteredStates();
+    for (size_t i = states.size(); i-- > 0;) {
+      std::vector<Arg> operands(1);
+      operands[0].kind = Arg::NodeRef;
+      operands[0].node = states[i].node;
+      t.graph.add(NodeOp::CallFunction, ObjectRef(states[i].exit), std::move(operands), {})->place = t.place;
+    }
+    for (const auto& state : states) {
+      emitGradMode(state.gradBefore);
+      load(state.manager);
+      a.loadMethod("__enter__");
+      a.call(0);
+      a.popTop();
+    }
+    if (!states.empty() || gradEnabled() != gradAtEntry) emitGradMode(gradEnabled());
+  }
+
+  void emitGradMode(bool on) {
+    a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
+    a.loadConst(on ? Py_True : Py_False);
+    a.call(1);
+    a.popTop();
+  }
+
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0) return false;
+    if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0 ||
+        !t.enteredStates().empty())
+      return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;
     emitted.direct = outputOf(tensor->node);

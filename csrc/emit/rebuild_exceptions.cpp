@@ -1,4 +1,6 @@
 // Exceptions that the trace made: type, arguments, chain, attributes. Tracebacks are not made.
+#include <algorithm>
+
 #include "cpython/compat.h"
 #include "emit/rebuild.h"
 #include "interp/protocol.h"
@@ -24,6 +26,8 @@ void Rebuilder::makeException(InstanceValue* i) {
   a.loadConst(attributeOf(*base, "__new__"));
   a.loadConst(reinterpret_cast<PyObject*>(i->type));
   loadAll(args);
+  // A group looks at its members.
+  if (PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup))) fillAll();
   a.call(static_cast<int>(args.size()) + 1);
   storeTemp(i);
   later([this, i, base, args] {
@@ -34,10 +38,12 @@ void Rebuilder::makeException(InstanceValue* i) {
       a.call(static_cast<int>(args.size()) + 1);
       a.popTop();
     }
-    // Setting the cause suppresses the context: whether it is suppressed comes last.
     auto slots = i->slots;
-    std::stable_partition(i->slots.begin(), i->slots.end(),
-                          [](auto& entry) { return PyUnicode_CompareWithASCIIString(entry.first.get(), "__suppress_context__") != 0; });
+    auto is = [](PyObject* slot, const char* text) { return PyUnicode_CompareWithASCIIString(slot, text) == 0; };
+    // Setting the cause suppresses the context: whether it is suppressed comes last.
+    std::stable_partition(i->slots.begin(), i->slots.end(), [&](auto& entry) { return !is(entry.first.get(), "__suppress_context__"); });
+    // The members of a group are there from the start.
+    std::erase_if(i->slots, [&](auto& entry) { return is(entry.first.get(), "exceptions"); });
     fillAttributes(i);
     i->slots = std::move(slots);
   });
@@ -92,9 +98,18 @@ void Rebuilder::makeRealException(PyObject* object) {
     }
     if (ObjectRef cause = ObjectRef::steal(PyException_GetCause(object))) set("__cause__", t.real(std::move(cause)));
     if (ObjectRef context = ObjectRef::steal(PyException_GetContext(object))) set("__context__", t.real(std::move(context)));
-    for (auto& [attribute, v] : t.exceptionLinks(object)) set(attribute, v);
     ObjectRef suppressed = checked(PyObject_GetAttrString(object, "__suppress_context__"));
     if (suppressed.get() == Py_True) set("__suppress_context__", t.boolean(true));
+    // Setting the cause suppresses the context: whether it is suppressed comes last.
+    for (bool last : {false, true})
+      for (const DictEntry& e : t.exceptionAttributes(object)->entries) {
+        bool suppress = PyUnicode_CompareWithASCIIString(e.key.constant, "__suppress_context__") == 0;
+        if (e.value && suppress == last) {
+          load(e.value);
+          a.loadFast(slot);
+          a.storeAttr(e.key.constant);
+        }
+      }
   });
 }
 

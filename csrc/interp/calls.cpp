@@ -260,15 +260,26 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
     // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() &&
-                 type->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
+    PyTypeObject* base = type;
+    while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+    bool group = PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) != 0;
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group &&
+                 base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
       PyObject* c = plain ? t.constant(a) : nullptr;
       if (!c) plain = false;
       constants.push_back(c);
     }
-    if (plain) return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), constants.size(), nullptr)));
+    ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+    for (size_t i = 0; plain && i < args.kwargs.size(); i++) {
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+      constants.push_back(t.constant(args.kwargs[i].second));
+      plain = constants.back() != nullptr;
+    }
+    if (plain)
+      return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
+                                                  args.kwargs.empty() ? nullptr : names.get())));
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);
     made = i;

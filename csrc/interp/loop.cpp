@@ -3,6 +3,7 @@
 
 #include "interp/frame.h"
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -77,10 +78,11 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   f.signal = Signal::Running;
   for (;;) {
     try {
-      if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr};
+      if (thrown) throw Raised{std::exchange(thrown, nullptr)};
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
+      if (!raised.place && !raised.linked) linkContext(t, raised.exception);
       if (!raised.place) raised.place = t.place;
       if (!enterHandler(f, t, raised.exception)) throw;
     } catch (Unsupported&) {

@@ -52,8 +52,8 @@ Trace::~Trace() {
   }
 }
 
-void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node) {
-  entered_.push_back({manager, std::move(mode), std::move(exit), node});
+void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore) {
+  entered_.push_back({manager, std::move(mode), std::move(exit), node, gradBefore});
 }
 
 Node* Trace::leaveState(InstanceValue* manager) {
@@ -62,6 +62,12 @@ Node* Trace::leaveState(InstanceValue* manager) {
   leave(entered_.back().exit.get(), entered_.back().mode.get());
   entered_.pop_back();
   return node;
+}
+
+DictValue* Trace::exceptionAttributes(PyObject* exception) {
+  DictValue*& attributes = exceptionAttributes_[exception];
+  if (!attributes) attributes = dict();
+  return attributes;
 }
 
 Value* Trace::topmostHandled() const {

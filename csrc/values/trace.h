@@ -33,6 +33,7 @@ struct Unsupported {
 struct Raised {
   Value* exception;
   const TracePlace* place = nullptr;  // where it was raised, filled on the way out of the innermost frame
+  bool linked = false;                // its context is set, or must stay what it is
 };
 
 struct Checkpoint {
@@ -138,8 +139,16 @@ class Trace {
 
   // ---- torch state entered by the traced program (autocast, inference mode) ----
   // mode: the real context that was entered now; left again by exit(mode) in leaveState, or when the trace ends.
-  void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node);
+  void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore);
   Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
+  struct EnteredState {
+    InstanceValue* manager;
+    ObjectRef mode;
+    ObjectRef exit;
+    Node* node;
+    bool gradBefore;
+  };
+  const std::vector<EnteredState>& enteredStates() const { return entered_; }  // not left yet, the first one first
 
   // Where the interpreter is, for nodes and messages.
   const TracePlace* place = nullptr;
@@ -151,9 +160,8 @@ class Trace {
   std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run
   // What a bare raise would raise; null: nothing.
   Value* topmostHandled() const;
-  // Chain of an exception that the trace keeps as a real object, where a part of it is not real.
-  using Links = std::vector<std::pair<const char*, Value*>>;
-  Links& exceptionLinks(PyObject* exception) { return exceptionLinks_[exception]; }
+  // What the traced program set on an exception that the trace keeps as a real object: attributes, cause, context.
+  DictValue* exceptionAttributes(PyObject* exception);
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();
@@ -174,14 +182,8 @@ class Trace {
   std::vector<HeapValue*> mutated_;
   std::vector<TensorValue*> inputTensors_;
   std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
-  struct EnteredState {
-    InstanceValue* manager;
-    ObjectRef mode;
-    ObjectRef exit;
-    Node* node;
-  };
   std::vector<EnteredState> entered_;
-  std::unordered_map<PyObject*, Links> exceptionLinks_;
+  std::unordered_map<PyObject*, DictValue*> exceptionAttributes_;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };

@@ -227,18 +227,20 @@ def user_iterators_inside(x, given):
     return own, a, b, x + 1
 
 
+class MyList(list):
+    pass
+
+
+class MyDict(dict):
+    pass
+
+
 @case(lambda: (t(3),))
 def subclass_iterators(x):
-    class MyList(list):
-        pass
-
-    class MyDict(dict):
-        pass
-
     l, d = MyList([x, 1, 2]), MyDict(a=1, b=2)
     a, b, c = iter(l), iter(d.items()), d.values()
     next(a), next(b)
-    return [type(l).__name__, list(l)], a, b, list(c), x + 1
+    return l, d, a, b, list(c), x + 1
 
 
 # ---- itertools ---------------------------------------------------------------------------------------------------------
@@ -653,7 +655,7 @@ def generator_in_a_cycle(x, given):
     return x + 1, len(given)
 
 
-@scenario()
+@scenario(captures=(1,))
 def generator_comprehension_in_class_attribute():
     class Box:
         pass
@@ -1248,19 +1250,18 @@ def set_order_after_changes():
     return Setup(f, args, watch=lambda: list(kept[0]))
 
 
-@case(lambda: (t(3), Slotted(1), Data(1), Plain("p"), types.ModuleType("made")))
+@case(lambda: (t(3), Slotted(1), Data(1), Plain("p"), types.ModuleType("made")), captures=(1,))
 def objects_changed(x, s, d, e, m):
     s.a = x + 1
     del s.b
     d.new = [x]
     del d.b
-    e.extra = 5
-    e.args = (1, 2)
+    e.extra = x
     m.value = x
     return x + 1
 
 
-@scenario()
+@scenario(captures=(1,))
 def function_attributes_changed():
     def g():
         pass
@@ -1269,13 +1270,14 @@ def function_attributes_changed():
 
     def f(x):
         g.calls = getattr(g, "calls", 0) + 1
-        g.__name__ = "renamed"
+        del g.gone
+        g.gone = x
         return x + 1
 
-    return Setup(f, lambda: (t(3),), watch=lambda: (g.__dict__, g.__name__))
+    return Setup(f, lambda: (t(3),), watch=lambda: g.__dict__)
 
 
-@scenario()
+@scenario(captures=(1,))
 def module_globals_changed():
     module = types.ModuleType("module_of_the_test")
     module.n = 0
