@@ -160,6 +160,11 @@ bool isPureModule(PyObject* callable) {
 
 }  // namespace
 
+PyObject* polyfillOf(PyObject* callable) {
+  const BuiltinTable& table = BuiltinTable::get();
+  return table.find(callable) ? nullptr : table.polyfill(callable);
+}
+
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
   if (BuiltinHandler handler = table.find(callable)) {

@@ -146,6 +146,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     case TorchKind::Operation: pin(); return recordOp(t, callable, false, args);
     case TorchKind::Method: {
       if (args.args.empty() || !isTensor(args.args[0])) break;
+      pin();
       return recordOp(t, methodName(callable), true, args);
     }
     case TorchKind::PythonOperation:
@@ -162,7 +163,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()");
     case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()");
     case TorchKind::Disabled: unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) + ", which is disabled");
-    case TorchKind::Nothing: return t.none();
+    case TorchKind::Nothing: pin(); return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
   }
   known = false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/resume.h"
 #include "guards/program.h"
 
 namespace cdynamo {
@@ -21,6 +22,9 @@ struct Entry {
   bool direct = false;
   ObjectRef graph;
   int32_t directOutput = -1;
+  // Not empty: the capture ended in a break. The result is a tuple of what these frames, outermost first, carry over: the
+  // values of each, then its cells.
+  std::vector<ResumeChain::Frame> suspended;
   // A Python object for reports (the front's record of the compile), or null.
   ObjectRef record;
   uint64_t hits = 0;

@@ -17,10 +17,25 @@ class Emitter : public Rebuilder {
   }
 
   Emitted run(Value* result, bool gradAtEntry) {
-    bool hasGraph = t.graph.callCount() > 0;
     if (tryDirect(result, gradAtEntry)) return std::move(emitted);
+    begin();
+    load(result);
+    return end(gradAtEntry);
+  }
+
+  Emitted suspend(const std::vector<Value*>& values, int line, bool gradAtEntry) {
+    a.setLine(line);
+    begin();
+    loadAll(values);
+    a.buildTuple(static_cast<int>(values.size()));
+    return end(gradAtEntry);
+  }
+
+ private:
+  // Calls the graph.
+  void begin() {
     a.prologue();
-    if (hasGraph) {
+    if (t.graph.callCount() > 0) {
       a.loadConst(emitted.graphBox.get());
       a.loadConst(number(0));
       a.binarySubscr();
@@ -28,8 +43,10 @@ class Emitter : public Rebuilder {
       a.callFunctionEx(false);
       a.storeFast(kOutputs);
     }
-    // Everything is rebuilt before anything is written back.
-    load(result);
+  }
+
+  // The result is on the stack: everything is rebuilt before anything is written back.
+  Emitted end(bool gradAtEntry) {
     prepareEffects();
     for (HeapValue* h : t.mutated()) writeBack(h);
     emitEnteredStates(gradAtEntry);
@@ -39,7 +56,6 @@ class Emitter : public Rebuilder {
     return std::move(emitted);
   }
 
- private:
   // Closes in the graph the torch contexts that are still entered, and writes code that enters them again, by the real
   // managers' own __enter__, so that their own __exit__ can leave them; then grad mode. Once, after all effects.
   void emitEnteredStates(bool gradAtEntry) {
@@ -102,5 +118,9 @@ class Emitter : public Rebuilder {
 }  // namespace
 
 Emitted emitReturn(Trace& t, PyCodeObject* like, Value* result, bool gradAtEntry) { return Emitter(t, like).run(result, gradAtEntry); }
+
+Emitted emitSuspend(Trace& t, PyCodeObject* like, int line, const std::vector<Value*>& values, bool gradAtEntry) {
+  return Emitter(t, like).suspend(values, line, gradAtEntry);
+}
 
 }  // namespace cdynamo

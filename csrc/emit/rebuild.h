@@ -82,7 +82,8 @@ class Rebuilder {
 
   // rebuild_exceptions.cpp
   void makeException(InstanceValue* i);
-  void makeRealException(PyObject* object);
+  void makeRealException(Value* v);
+  void addTraceback(Value* exception);
 
   // rebuild_iterators.cpp
   void makeIterator(IteratorValue* it);

@@ -1,8 +1,9 @@
-// Exceptions that the trace made: type, arguments, chain, attributes. Tracebacks are not made.
+// Exceptions that the trace made: type, arguments, chain, attributes.
 #include <algorithm>
 
 #include "cpython/compat.h"
 #include "emit/rebuild.h"
+#include "emit/traceback.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -31,6 +32,7 @@ void Rebuilder::makeException(InstanceValue* i) {
   a.call(static_cast<int>(args.size()) + 1);
   storeTemp(i);
   later([this, i, base, args] {
+    addTraceback(i);
     if (hasFields(base)) {
       a.loadConst(attributeOf(*base, "__init__"));
       load(i);
@@ -49,7 +51,18 @@ void Rebuilder::makeException(InstanceValue* i) {
   });
 }
 
-void Rebuilder::makeRealException(PyObject* object) {
+void Rebuilder::addTraceback(Value* exception) {
+  auto found = t.tracebacks.find(exception);
+  if (found == t.tracebacks.end()) return;
+  a.loadConst(tracebackAdder());
+  load(exception);
+  a.loadConst(keep(tracebackPlaces(found->second)));
+  a.call(2);
+  a.popTop();
+}
+
+void Rebuilder::makeRealException(Value* v) {
+  PyObject* object = realObject(v);
   PyTypeObject* base = cBase(Py_TYPE(object));
   ObjectRef args = checked(PyObject_GetAttrString(object, "args"));
   auto loadArgs = [this](const ObjectRef& items) {
@@ -63,7 +76,8 @@ void Rebuilder::makeRealException(PyObject* object) {
   freshTemps_[object] = slot;
   a.copyTop();
   a.storeFast(slot);
-  later([this, object, slot, base, args, loadArgs] {
+  later([this, v, object, slot, base, args, loadArgs] {
+    addTraceback(v);
     auto set = [&](const char* attribute, Value* v) {
       load(v);
       a.loadFast(slot);

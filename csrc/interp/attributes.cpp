@@ -478,6 +478,26 @@ Value* specialMethod(Trace& t, Value* object, const char* name) {
   return bindDescriptor(t, d, object, type, attribute);
 }
 
+Value* pythonMethod(Trace& t, Value* object, const char* name) {
+  if (object->kind != Kind::Instance) return nullptr;
+  PyObject* attribute = interned(name);
+  PyTypeObject* type = as<InstanceValue>(object)->type;
+  PyObject* d = typeLookup(type, attribute);
+  if (!d || !PyFunction_Check(d)) return nullptr;
+  return bindDescriptor(t, lookUp(t, t.typeOf(object), attribute), object, type, attribute);
+}
+
+Value* pythonGetter(Trace& t, Value* object, PyObject* name) {
+  if (object->kind != Kind::Instance) return nullptr;
+  PyTypeObject* type = as<InstanceValue>(object)->type;
+  PyObject* d = typeLookup(type, name);
+  if (!d || Py_TYPE(d) != &PyProperty_Type || type->tp_getattro != PyObject_GenericGetAttr) return nullptr;
+  ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
+  if (!PyFunction_Check(getter.get())) return nullptr;
+  lookUp(t, t.typeOf(object), name);
+  return pinnedValue(t, getter.get());
+}
+
 // ---- writing ---------------------------------------------------------------------------------------------------------
 
 namespace {

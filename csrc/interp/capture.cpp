@@ -11,6 +11,7 @@
 #include "graph/executable.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
+#include "interp/suspend.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -86,7 +87,12 @@ void guardAliasing(Trace& t) {
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options)
-      : function_(function), inputs_(inputs), options_(options), code_(reinterpret_cast<PyFunctionObject*>(function)->func_code) {}
+      : function_(function),
+        inputs_(inputs),
+        options_(options),
+        code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
+        chain_(resumeChainOf(code_)),
+        userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
 
   CaptureOutcome run() {
     fullgraph_ = boolOption(options_, "fullgraph");
@@ -107,28 +113,18 @@ class Capture {
       return skip(&t, BreakReason::TensorSubclass, "a torch-function or torch-dispatch mode is active", false);
     try {
       Value* result = trace(t, code);
-      return finish(t, result, globals, gradScope.before, start);
+      Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(userCode_), result, gradScope.before);
+      return finish(t, std::move(emitted), {}, "return_value", globals, gradScope.before, start);
     } catch (Unsupported& problem) {
-      // The frames' places are kept by the trace; the innermost one at the throw was noted by whoever unwound last.
-      return skip(&t, problem.reason, problem.what);
+      if (isFrameReason(problem.reason) || refusesBreaks()) return skip(&t, problem.reason, problem.what);
+      return breakOff(t, problem, globals, gradScope.before, start);
+    } catch (Uncaught&) {
+      return breakOff(t, {BreakReason::UncaughtException, ""}, globals, gradScope.before, start);
     } catch (Raised& raised) {
-      std::string what = describe(raised.exception);
-      if (raised.exception->kind == Kind::Instance && as<InstanceValue>(raised.exception)->exceptionArgs) {
-        PyObject* args = t.snapshot(as<InstanceValue>(raised.exception)->exceptionArgs);
-        ObjectRef text =
-            args ? ObjectRef::steal(PyTuple_GET_SIZE(args) == 1 ? PyObject_Str(PyTuple_GET_ITEM(args, 0)) : PyObject_Repr(args)) : nullptr;
-        const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-        PyErr_Clear();
-        if (utf8) what = std::string(as<InstanceValue>(raised.exception)->type->tp_name) + ": " + utf8;
-      }
-      if (isReal(raised.exception)) {
-        ObjectRef text = ObjectRef::steal(PyObject_Str(realObject(raised.exception)));
-        const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-        PyErr_Clear();
-        if (utf8) what = std::string(Py_TYPE(realObject(raised.exception))->tp_name) + ": " + utf8;
-      }
+      // Seen by code of the library on its way: CPython runs the outermost frame's instruction.
+      t.failedFrame = root_;
       t.failedPlace = raised.place;
-      return skip(&t, BreakReason::UncaughtException, what, false);
+      return breakOff(t, {BreakReason::UncaughtException, ""}, globals, gradScope.before, start);
     }
   }
 
@@ -143,21 +139,123 @@ class Capture {
         cells.push_back(t.wrap(PyTuple_GET_ITEM(fn->func_closure, i), t.sources.closureCell(static_cast<int32_t>(i))));
       closure = t.tuple(std::move(cells));
     }
-    FrameState* f = newFrame(t, code, function, fn->func_globals, closure);
-    for (int i = 0; i < code.parameterCount() && i < inputs_.localCount; i++)
-      if (inputs_.locals[i]) f->locals[static_cast<size_t>(i)] = t.wrap(inputs_.locals[i], t.sources.local(i));
-    noteModuleFrame(t, *f);
-    runFrame(t, *f);
-    return f->result;
+    auto input = [&](int i) { return i < inputs_.localCount && inputs_.locals[i] ? t.wrap(inputs_.locals[i], t.sources.local(i)) : nullptr; };
+    if (chain_) return traceChain(t, function, closure ? as<TupleValue>(closure)->items : std::vector<Value*>{}, input);
+    root_ = newFrame(t, code, function, fn->func_globals, closure);
+    for (int i = 0; i < code.parameterCount(); i++) root_->locals[static_cast<size_t>(i)] = input(i);
+    noteModuleFrame(t, *root_);
+    runFrame(t, *root_);
+    return root_->result;
   }
 
-  CaptureOutcome finish(Trace& t, Value* result, const GlobalState& globals, bool gradAtEntry, std::chrono::steady_clock::time_point start) {
-    Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(code_), result, gradAtEntry);
+  // Sets up frames as they stand after a break and runs them, the innermost first.
+  template <typename Input>
+  Value* traceChain(Trace& t, Value* function, const std::vector<Value*>& cells, Input&& input) {
+    std::vector<FrameState*> frames;
+    int next = 0;
+    size_t cell = 0;
+    for (const ResumeChain::Frame& described : chain_->frames) {
+      const ResumePoint& at = *described.at;
+      FrameState* f = newFrame(t, *at.code, function, described.globals.get(), nullptr);
+      for (int slot : at.locals) f->locals[static_cast<size_t>(slot)] = input(next++);
+      for (bool carried : at.stack) f->push(carried ? input(next++) : t.unbound());
+      Value* handled = at.handled ? input(next++) : nullptr;
+      // What the frame inside starts with; for the innermost, what holds now.
+      f->handledAtEntry = t.handledException;
+      t.handledException = handled;
+      for (int slot : cellSlots(*at.code)) f->locals[static_cast<size_t>(slot)] = cells.at(cell++);
+      f->nextIp = f->ip = at.index;
+      f->returnTo = described.returnTo;
+      f->parent = t.frame;
+      f->awaiting = frames.size() + 1 < chain_->frames.size();
+      f->place->line = at.code->lineOf(at.index);
+      noteModuleFrame(t, *f);
+      t.frame = f;
+      t.place = f->place;
+      frames.push_back(f);
+    }
+    root_ = frames.front();
+    return runChain(t, frames);
+  }
+
+  Value* runChain(Trace& t, const std::vector<FrameState*>& frames) {
+    Value *result = nullptr, *thrown = nullptr;
+    for (size_t i = frames.size(); i-- > 0;) {
+      FrameState& f = *frames[i];
+      t.frame = f.parent;
+      t.place = f.parent ? f.parent->place : nullptr;
+      try {
+        if (f.awaiting && !thrown) acceptResult(t, f, frames[i + 1]->returnTo, result);
+        f.awaiting = false;
+        thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
+        result = f.result;
+      } catch (Raised& raised) {
+        if (i == 0) throw;
+        thrown = raised.exception;
+      } catch (Unsupported&) {
+        if (!t.failedFrame) t.failedFrame = &f;
+        throw;
+      }
+    }
+    return result;
+  }
+
+  // What the instruction that made a call does with its result, and where the frame goes on.
+  static void acceptResult(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    f.nextIp = action == ReturnTo::Redo ? f.ip : f.ip + 1;
+    switch (action) {
+      case ReturnTo::Discard: return;
+      case ReturnTo::Init:
+        if (!isReal(result, Py_None))
+          raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
+        return;
+      case ReturnTo::Operator: {
+        Value *right = f.pop(), *left = f.pop();
+        return f.push(isReal(result, Py_NotImplemented) ? binaryOp(t, f.code->at(f.ip).arg, left, right, true) : result);
+      }
+      case ReturnTo::Truth:
+      case ReturnTo::Falsehood: return f.push(t.boolean(truth(t, result) == (action == ReturnTo::Truth)));
+      default: return f.push(result);
+    }
+  }
+
+  // Reasons for which the frame as a whole is left to CPython.
+  static bool isFrameReason(BreakReason reason) { return reason == BreakReason::UserSkip || reason == BreakReason::RecursionLimit; }
+  bool refusesBreaks() const { return fullgraph_; }
+
+  // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
+  CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
+                          std::chrono::steady_clock::time_point start) {
+    std::vector<FrameState*> frames = resumableFrames(t.failedFrame ? t.failedFrame : root_);
+    const TracePlace* place = t.failedPlace ? t.failedPlace : t.place;
+    std::string refused;
+    for (; !frames.empty() && !frames.back()->awaiting; frames.pop_back()) {
+      try {
+        t.graph.outputs.clear();
+        Suspension suspension = suspend(t, frames);
+        Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
+        if (problem.reason != BreakReason::UncaughtException)
+          sendEvent("break", breakPayload(userCode_, breakReasonName(problem.reason), problem.what, breakReasonHint(problem.reason), place));
+        return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
+      } catch (Unsupported& second) {
+        refused = second.what;
+      } catch (Raised&) {
+        refused = "an exception while the frame was described";
+      }
+    }
+    if (problem.reason == BreakReason::UncaughtException) return skip(&t, problem.reason, "the function raises", false);
+    return skip(&t, problem.reason, refused.empty() ? problem.what : problem.what + " (not resumed: " + refused + ")");
+  }
+
+  CaptureOutcome finish(Trace& t, Emitted emitted, std::vector<ResumeChain::Frame> suspended, const char* why, const GlobalState& globals,
+                        bool gradAtEntry, std::chrono::steady_clock::time_point start) {
+    balanceGraph(t, gradAtEntry);
     guardAliasing(t);
     setGradEnabled(gradAtEntry);
     auto entry = std::make_unique<Entry>();
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     entry->globals = ObjectRef::share(fn->func_globals);
+    entry->suspended = std::move(suspended);
     std::vector<const Source*> wanted;
     ObjectRef program = ObjectRef::share(Py_None);
     bool hasGraph = t.graph.callCount() > 0;
@@ -192,8 +290,8 @@ class Capture {
         checkedStatus(PyList_Append(guards.get(), text.get()));
       }
     }
-    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:d,s:s,s:n}", "code", code_, "graph", program.get(), "guards", guards.get(), "seconds",
-                                               seconds, "reason", "return_value", "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
+    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:d,s:s,s:n}", "code", userCode_, "graph", program.get(), "guards", guards.get(),
+                                               "seconds", seconds, "reason", why, "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
     CaptureOutcome outcome;
     outcome.kind = CaptureOutcome::Kind::Install;
     outcome.entry = std::move(entry);
@@ -210,7 +308,7 @@ class Capture {
   CaptureOutcome skip(Trace* t, BreakReason reason, const std::string& what, bool remember = true) {
     if (t) setGradEnabled(gradAtStart_);
     const TracePlace* place = t ? (t->failedPlace ? t->failedPlace : t->place) : nullptr;
-    ObjectRef payload = breakPayload(code_, breakReasonName(reason), what, breakReasonHint(reason), place);
+    ObjectRef payload = breakPayload(userCode_, breakReasonName(reason), what, breakReasonHint(reason), place);
     if (fullgraph_ && reason != BreakReason::UncaughtException) {
       PyObject* make = frontCallback("unsupported");
       if (make) {
@@ -235,6 +333,9 @@ class Capture {
   const FrameInputs& inputs_;
   PyObject* options_;
   PyObject* code_;
+  const ResumeChain* chain_;  // not null: frames that go on after a break
+  PyObject* userCode_;        // the code that the user wrote
+  FrameState* root_ = nullptr;
   bool fullgraph_ = false;
   bool gradAtStart_ = gradEnabled();
 };

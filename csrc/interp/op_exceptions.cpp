@@ -15,6 +15,7 @@ void handleBeforeWith(Trace& t, FrameState& f, const Instr&) {
           std::string("'") + t.typeOf(manager)->tp_name + "' object does not support the context manager protocol" +
               (enter ? " (missed __exit__ method)" : ""));
   f.push(exit);
+  t.tail = ReturnTo::Push;
   f.push(call(t, enter, {}));
 }
 
@@ -24,6 +25,7 @@ void handleWithExceptStart(Trace& t, FrameState& f, const Instr&) {
   Value* type = t.realShared(reinterpret_cast<PyObject*>(t.typeOf(exception)));
   // Stands for the traceback: not None, and refused where anything but that is asked.
   static PyObject* traceback = importedObject("cdynamo.polyfills", "some_traceback");
+  t.tail = ReturnTo::Push;
   f.push(call(t, exit, {{type, exception, t.realShared(traceback)}, {}}));
 }
 

@@ -191,7 +191,21 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 
 }  // namespace
 
-Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
+const char* reflectedMethod(int op) { return kBinary[op % kInplace].reflected; }
+const char* operatorSymbol(int op) { return kBinary[op % kInplace].symbol; }
+
+Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
+  if (left->kind != Kind::Instance) return nullptr;
+  const OperatorNames& names = kBinary[op % kInplace];
+  Value* method = pythonMethod(t, left, names.method);
+  if (!method) return nullptr;
+  if (op >= kInplace && specialMethod(t, left, (std::string("__i") + (names.method + 2)).c_str())) return nullptr;
+  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
+  bool rightFirst = a != b && PyType_IsSubtype(b, a);
+  return rightFirst ? nullptr : method;
+}
+
+Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
   if (isTensor(a) || isTensor(b)) {
@@ -240,7 +254,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
     bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && b->kind == Kind::Instance;
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
-    if (a->kind == Kind::Instance)
+    if (a->kind == Kind::Instance && !leftAsked)
       if (Value* v = trySpecial(t, a, names.method, b)) return v;
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;

@@ -10,6 +10,7 @@
 #include "source/evaluate.h"
 #include "source/source.h"
 #include "values/journal.h"
+#include "values/return_to.h"
 #include "values/value.h"
 
 namespace cdynamo {
@@ -34,6 +35,12 @@ struct Raised {
   Value* exception;
   const TracePlace* place = nullptr;  // where it was raised, filled on the way out of the innermost frame
   bool linked = false;                // its context is set, or must stay what it is
+};
+
+// The same where no frame of the trace handles it: thrown at the instruction that raised it.
+struct Uncaught {
+  Value* exception;
+  const TracePlace* place;
 };
 
 struct Checkpoint {
@@ -154,7 +161,10 @@ class Trace {
   const TracePlace* place = nullptr;
   const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
   FrameState* frame = nullptr;              // innermost
-  int depth = 0;                            // of inlined calls
+  FrameState* failedFrame = nullptr;        // innermost when an Unsupported was thrown, or an exception that nothing catches
+  // Set by who makes a call whose value goes straight to the current instruction; the next call() takes it.
+  ReturnTo tail = ReturnTo::Native;
+  int depth = 0;  // of inlined calls
   int vmapLevel = 0;
   Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
   std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run
@@ -162,6 +172,8 @@ class Trace {
   Value* topmostHandled() const;
   // What the traced program set on an exception that the trace keeps as a real object: attributes, cause, context.
   DictValue* exceptionAttributes(PyObject* exception);
+  // Where an exception has passed, innermost first: its traceback.
+  std::unordered_map<const Value*, std::vector<const TracePlace*>> tracebacks;
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();

@@ -441,13 +441,13 @@ def finally_overrides(x):
     return x * g(), seen
 
 
-@case(lambda: (t(3),), skip="UncaughtException")
+@case(lambda: (t(3),))
 def uncaught(x):
     y = x + 1
     raise ValueError("out", y.shape)
 
 
-@case(lambda: (t(3), []), skip="UncaughtException")
+@case(lambda: (t(3), []))
 def uncaught_after_effects(x, log):
     log.append(1)
     try:
@@ -457,7 +457,7 @@ def uncaught_after_effects(x, log):
         log.append("finally")
 
 
-@case(lambda: (t(3),), skip="UncaughtException")
+@case(lambda: (t(3),))
 def uncaught_from_tensor_op(x):
     return x + torch.ones(4)
 
