@@ -24,10 +24,7 @@ void Rebuilder::writeBack(HeapValue* h) {
       }
       break;
     case Kind::Dict: writeDict(as<DictValue>(h)); break;
-    case Kind::Set:
-      callOn(PySet_Type, "clear", h);
-      fillContents(h, h, &PySet_Type);
-      break;
+    case Kind::Set: replay(h, as<SetValue>(h)); break;
     case Kind::Cell:
       if (as<CellValue>(h)->contents) {
         load(as<CellValue>(h)->contents);

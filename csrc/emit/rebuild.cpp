@@ -290,10 +290,30 @@ void Rebuilder::makeSet(SetValue* s) {
   }
   a.call(frozen ? 1 : 0);
   storeTemp(s);
-  if (!frozen && !s->items.empty()) later([this, s] { fillContents(s, s, &PySet_Type); });
+  if (!frozen && !s->history.empty()) later([this, s] { replay(s, s); });
+}
+
+void Rebuilder::replay(Value* self, SetValue* s) {
+  using Change = SetValue::Change;
+  for (size_t i = 0; i < s->history.size();) {
+    const Change& first = s->history[i];
+    a.loadConst(attributeOf(PySet_Type, first.what == Change::Discard ? "difference_update" : "update"));
+    load(self);
+    if (first.what == Change::Merge) {
+      a.loadConst(first.merged);
+      i++;
+    } else {
+      int count = 0;
+      for (; i < s->history.size() && s->history[i].what == first.what; i++, count++) load(s->history[i].key.value);
+      a.buildList(count);
+    }
+    a.call(2);
+    a.popTop();
+  }
 }
 
 void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* base) {
+  if (contents->kind == Kind::Set) return replay(self, as<SetValue>(contents));
   if (contents->kind == Kind::Dict) {
     bool plain = contents->type == &PyDict_Type;
     for (const DictEntry& e : as<DictValue>(contents)->entries) {
@@ -310,14 +330,9 @@ void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* bas
     }
     return;
   }
-  bool list = contents->kind == Kind::List;
-  std::vector<Value*> items;
-  if (list)
-    items = as<ListValue>(contents)->items;
-  else
-    for (const DictKey& k : as<SetValue>(contents)->items) items.push_back(k.value);
+  const std::vector<Value*>& items = as<ListValue>(contents)->items;
   if (items.empty()) return;
-  a.loadConst(attributeOf(*base, list ? "extend" : "update"));
+  a.loadConst(attributeOf(*base, "extend"));
   load(self);
   loadAll(items);
   a.buildList(static_cast<int>(items.size()));

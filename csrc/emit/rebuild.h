@@ -74,6 +74,7 @@ class Rebuilder {
   void makeTuple(TupleValue* v, PyTypeObject* type);
   void makeDict(DictValue* d);
   void makeSet(SetValue* s);
+  void replay(Value* self, SetValue* s);
   void makeFunction(FunctionValue* fn);
   void makeBoundMethod(BoundMethodValue* m);
   void makeInstance(InstanceValue* i);

@@ -625,12 +625,14 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
         // The order of a set that the trace made: CPython's own, where all items are constants.
         ObjectRef real = checked(PySet_New(nullptr));
         bool constant = true;
-        for (const DictKey& k : s->items) {
-          if (!k.constant) {
+        for (const SetValue::Change& c : s->history) {
+          if (c.what != SetValue::Change::Merge && !c.key.constant) {
             constant = false;
             break;
           }
-          checkedStatus(PySet_Add(real.get(), k.constant));
+          if (c.what == SetValue::Change::Add) checkedStatus(PySet_Add(real.get(), c.key.constant));
+          if (c.what == SetValue::Change::Discard) checkedStatus(PySet_Discard(real.get(), c.key.constant));
+          if (c.what == SetValue::Change::Merge) ObjectRef done = checked(PyObject_CallMethod(real.get(), "update", "O", c.merged));
         }
         if (!constant) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
         ObjectRef order = checked(PySequence_Tuple(real.get()));

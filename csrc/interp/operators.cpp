@@ -168,14 +168,11 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     if (inplace && a->kind == Kind::Set && as<SetValue>(a)->type == &PySet_Type) {
       auto* s = as<SetValue>(a);
       t.load(s);
-      t.touch(s);
-      t.journal.onRollback([s, items = s->items, index = s->index] {
-        s->items = items;
-        s->index = index;
-      });
       t.journal.set(s->replayable, false);
-      s->items = out->items;
-      s->index = out->index;
+      auto before = s->items;
+      for (const DictKey& k : before)
+        if (!t.setHas(out, k)) t.setDiscard(s, k);
+      for (const DictKey& k : out->items) t.setAdd(s, k);
       return s;
     }
     return out;

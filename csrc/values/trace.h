@@ -128,6 +128,7 @@ class Trace {
   void setItems(ListValue* l, std::vector<Value*> items);
   void append(ListValue* l, Value* v);
   void setAdd(SetValue* s, const DictKey& k);
+  void setMerge(SetValue* s, PyObject* frozenset);  // of constants
   bool setDiscard(SetValue* s, const DictKey& k);
   bool setHas(SetValue* s, const DictKey& k);
   void setCell(CellValue* c, Value* v);
@@ -181,6 +182,8 @@ class Trace {
 
  private:
   Value* twinOf(PyObject* object, const Source* source);
+  void insert(SetValue* s, const DictKey& k);
+  void note(SetValue* s, SetValue::Change change);
   DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
   std::vector<Value*> identityKeys_;

@@ -124,8 +124,15 @@ struct DictValue final : HeapValue {
 
 struct SetValue final : HeapValue {
   SetValue() : HeapValue(Kind::Set) {}
+  // What was done to it since it was empty, or since it was `real`: done again, CPython's order comes out again.
+  struct Change {
+    enum What : uint8_t { Add, Discard, Merge } what;
+    DictKey key;
+    PyObject* merged = nullptr;  // Merge: a frozenset, borrowed from the trace
+  };
   std::vector<DictKey> items;  // insertion order of the trace
-  bool replayable = true;      // made by adding `items` one by one: CPython's order is known
+  std::vector<Change> history;
+  bool replayable = true;  // `history` says what the program did: CPython's order is known
   bool orderGuarded = false;
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
