@@ -24,6 +24,12 @@ CodeSpec specLike(PyCodeObject* like) {
   return s;
 }
 
+// What a C type has its methods as.
+bool isMethodDescriptor(PyObject* object) {
+  PyTypeObject* kind = Py_TYPE(object);
+  return kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type;
+}
+
 }  // namespace
 
 PyObject* attributeOf(PyTypeObject& type, const char* name) {
@@ -163,11 +169,16 @@ void Rebuilder::loadValue(Value* v) {
     case Kind::Function: return loadFunction(as<FunctionValue>(v));
     case Kind::BoundMethod: {
       auto* m = as<BoundMethodValue>(v);
-      if (isReal(m->function) && !PyFunction_Check(realObject(m->function))) {
+      PyObject* descriptor = isReal(m->function) ? realObject(m->function) : nullptr;
+      if (descriptor && isMethodDescriptor(descriptor)) {
+        bool ofClass = Py_TYPE(descriptor) == &PyClassMethodDescr_Type;
         load(m->function);
         a.loadAttr("__get__");
+        // Both arguments: CPython's own __get__ of some C methods reads the second unasked.
+        if (ofClass) a.loadConst(Py_None);
         load(m->self);
-        a.call(1);
+        if (!ofClass) a.loadConst(reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(descriptor)->d_type));
+        a.call(2);
       } else {
         a.loadConst(reinterpret_cast<PyObject*>(&PyMethod_Type));
         load(m->function);
