@@ -181,7 +181,14 @@ class Capture {
       t.frame = f.parent;
       t.place = f.parent ? f.parent->place : nullptr;
       try {
-        if (f.awaiting && !thrown) acceptResult(t, f, frames[i + 1]->returnTo, result);
+        if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Next &&
+            PyType_IsSubtype(t.typeOf(thrown), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+          thrown = nullptr;
+          f.pop();
+          f.nextIp = f.code->at(f.ip).target;
+        } else if (f.awaiting && !thrown) {
+          acceptResult(t, f, frames[i + 1]->returnTo, result);
+        }
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
