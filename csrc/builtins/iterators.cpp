@@ -307,7 +307,7 @@ Value* combinationsWithReplacement(Trace& t, CallArgs& a) { return chosenRows(t,
 // ---- generator methods -----------------------------------------------------------------------------------------------
 
 GeneratorValue* selfGenerator(CallArgs& a) {
-  if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::UnsupportedIteration, "a generator made outside the function");
+  if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::ForeignGenerator, "a generator made outside the function");
   return as<GeneratorValue>(a.args[0]);
 }
 Value* generatorSend(Trace& t, CallArgs& a) {

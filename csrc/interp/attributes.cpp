@@ -94,7 +94,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+          if (attribute == "__traceback__") unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
           if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
           auto* args = asTuple(i->exceptionArgs);
@@ -124,7 +124,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     }
     if (isReal(instance)) {
       if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
-        unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+        unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
       if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
@@ -150,7 +150,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     Value* self = pinnedValue(t, d);
     return call(t, pinnedValue(t, getter), {{self, instance ? instance : t.none(), pinnedValue(t, reinterpret_cast<PyObject*>(owner))}, {}});
   }
-  if (getter) unsupported(BreakReason::UnsupportedAttribute, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
+  if (getter) unsupported(BreakReason::UnsupportedDescriptor, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
   return pinnedValue(t, d);
 }
 
@@ -544,7 +544,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       return;
     }
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
-    unsupported(BreakReason::UnsupportedMutation, "setting attribute '" + textOf(name) + "' on " + describe(object));
+    unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
   auto* i = as<InstanceValue>(object);
   PyTypeObject* type = t.typeOf(object);
@@ -572,7 +572,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       call(t, pinnedValue(t, setter), std::move(args));
       return;
     }
-    unsupported(BreakReason::UnsupportedMutation, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
+    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
   DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
   if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");

@@ -211,7 +211,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   bind(t, *f, parts, args);
   noteModuleFrame(t, *f);
   if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR))
-    unsupported(BreakReason::GeneratorFrame, "calling the coroutine function " + text(code.qualname()));
+    unsupported(BreakReason::AsyncCode, "calling the coroutine function " + text(code.qualname()));
   if (code.flags() & CO_GENERATOR) {
     auto* g = t.make<GeneratorValue>();
     g->type = &PyGen_Type;
@@ -230,7 +230,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   static PyObject* finalizer = PyUnicode_InternFromString("__del__");
-  if (lookUp(t, type, finalizer)) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + ", which has a __del__");
+  if (lookUp(t, type, finalizer)) unsupported(BreakReason::FinalizerClass, std::string("making a ") + type->tp_name + ", which has a __del__");
   auto* i = t.make<InstanceValue>();
   i->type = type;
   t.keep(ObjectRef::share(type));
@@ -260,7 +260,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
   PyObject* initMethod = lookUp(t, type, initName);
   Value* made = nullptr;
   if (PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && (!newMethod || !PyFunction_Check(newMethod))) {
-    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
+    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
     // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
     PyTypeObject* base = type;
@@ -287,7 +287,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     i->exceptionArgs = t.tuple(args.args);
     made = i;
     if (!(initMethod && PyFunction_Check(initMethod))) {
-      if (!args.kwargs.empty()) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " with keywords");
+      if (!args.kwargs.empty()) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " with keywords");
       return made;
     }
   } else if (newMethod == objectNew) {
@@ -307,7 +307,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     newArgs.args.insert(newArgs.args.begin(), typeValue);
     bool known = false;
     Value* v = callBuiltin(t, newMethod, nullptr, newArgs, known);
-    if (!known) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    if (!known) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     made = v;
   }
   if (initMethod && initMethod != objectInit) {
@@ -316,7 +316,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (Py_TYPE(initMethod) == &PyWrapperDescr_Type) {
       bool known = false;
       callBuiltin(t, initMethod, nullptr, initArgs, known);
-      if (!known) unsupported(BreakReason::UnsupportedCall, std::string("initialising a ") + type->tp_name + " object");
+      if (!known) unsupported(BreakReason::ObjectConstruction, std::string("initialising a ") + type->tp_name + " object");
     } else {
       initArgs.args.erase(initArgs.args.begin());
       Value* init = bindDescriptor(t, initMethod, made, type, initName);
@@ -350,7 +350,7 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   }
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
-    unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
   }
   t.tail = tail;
   return construct(t, type, typeValue, std::move(args));
@@ -405,7 +405,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
-  unsupported(BreakReason::UnsupportedCall, "calling " + describe(callable));
+  unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
 }
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.

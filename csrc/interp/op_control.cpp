@@ -32,7 +32,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   args.args = itemsOf(t, positional);
   if (kwargs) {
     DictValue* d = asDict(kwargs);
-    if (!d) unsupported(BreakReason::UnsupportedCall, "** with " + describe(kwargs));
+    if (!d) unsupported(BreakReason::KeywordUnpacking, "** with " + describe(kwargs));
     t.complete(d);
     for (const DictEntry& e : d->entries) {
       if (!e.value) continue;
@@ -148,7 +148,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
     f.nextIp = in.target;
     return;
   }
-  if (!isSame(t, sent, t.none())) unsupported(BreakReason::UnsupportedIteration, "sending a value into " + describe(receiver));
+  if (!isSame(t, sent, t.none())) unsupported(BreakReason::SendValue, "sending a value into " + describe(receiver));
   Value* item = next(t, receiver);
   if (item) return f.push(item);
   f.push(t.none());
@@ -173,11 +173,11 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   throw Raised{exception};
 }
 
-void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "an async generator"); }
-void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "await"); }
-void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async with"); }
+void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "an async generator"); }
+void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "await"); }
+void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async with"); }
 
 }  // namespace cdynamo

@@ -69,8 +69,8 @@ void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
   f.push(t.boolean(match));
 }
 
-void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
-void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
+void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
+void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
 
 void handleReraise(Trace&, FrameState& f, const Instr&) { throw Raised{f.pop(), nullptr, true}; }
 

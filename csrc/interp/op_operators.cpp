@@ -132,7 +132,7 @@ void handleBuildString(Trace& t, FrameState& f, const Instr& in) {
   ObjectRef parts = checked(PyList_New(0));
   for (Value* v : f.popMany(static_cast<size_t>(in.arg))) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedOperator, "a string made from " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "a string made from " + describe(v));
     checkedStatus(PyList_Append(parts.get(), c));
   }
   static PyObject* empty = PyUnicode_InternFromString("");

@@ -221,7 +221,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     // "..." % (...): the parts as real copies, or as their text where only that is asked for.
     if (asDict(b)) {
       ObjectRef copy = snapshot(t, b);
-      if (!copy) unsupported(BreakReason::UnsupportedOperator, "% with " + describe(b));
+      if (!copy) unsupported(BreakReason::UnsupportedText, "% with " + describe(b));
       return t.real(native(t, PyUnicode_Format(ca, copy.get())));
     }
     std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
@@ -232,7 +232,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
           if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
-            unsupported(BreakReason::UnsupportedOperator, "% with " + describe(parts[i]));
+            unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
         part = ObjectRef::share(t.constant(str(t, parts[i])));
       }
       PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
@@ -382,7 +382,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
                  PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
-      unsupported(BreakReason::UnsupportedOperator, "comparing " + describe(v));
+      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
   if (op == Py_EQ || op == Py_NE) {
     // Different kinds, or objects without their own comparison: identity.
@@ -472,7 +472,7 @@ bool truth(Trace& t, Value* v) {
       if (!type->tp_as_number || !type->tp_as_number->nb_bool) {
         if ((!type->tp_as_mapping || !type->tp_as_mapping->mp_length) && (!type->tp_as_sequence || !type->tp_as_sequence->sq_length)) return true;
       }
-      unsupported(BreakReason::UnsupportedOperator, "the truth of " + describe(v));
+      unsupported(BreakReason::UnsupportedTruth, "the truth of " + describe(v));
     }
     case Kind::List:
     case Kind::Tuple:
@@ -606,7 +606,7 @@ Value* repr(Trace& t, Value* v) {
       return t.real(checked(PyUnicode_FromFormat(args.size() == 1 ? "%U(%U)" : "%U%U", typeName.get(), text)));
     }
   }
-  unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+  unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
 }
 
 Value* str(Trace& t, Value* v) {
@@ -626,7 +626,7 @@ Value* str(Trace& t, Value* v) {
         PyTypeObject* base = i->type;
         while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
         if (!copies || lookUp(t, i->type, strName) != typeLookup(base, strName))
-          unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+          unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
         ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(base), copies, nullptr));
         return t.real(native(t, PyObject_Str(made.get())));
       }
@@ -643,11 +643,11 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedOperator, "the ascii text of " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
     v = t.real(native(t, PyObject_ASCII(c)));
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
-  if (spec && !cs) unsupported(BreakReason::UnsupportedOperator, "a format specification made from " + describe(spec));
+  if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
@@ -672,7 +672,7 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
 
 Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
-  if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a tensor used as an index");
+  if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
   return method ? call(t, method, {}) : nullptr;
 }

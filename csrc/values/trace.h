@@ -16,12 +16,11 @@
 namespace cdynamo {
 
 enum class BreakReason : uint16_t {
-#define CD_BREAK(id, hint) id,
+#define CD_BREAK(name, number, title, explanation, hints, example) name,
 #include "interp/break_reasons.def"
 #undef CD_BREAK
 };
 const char* breakReasonName(BreakReason reason);
-const char* breakReasonHint(BreakReason reason);
 
 // Thrown where the trace cannot go on. `what` says what was tried, in the user's terms.
 struct Unsupported {

@@ -123,7 +123,7 @@ class Events:
                 nodes = payload["graph"].describe(False)
                 self.ops.append([getattr(n[1], "__name__", str(n[1])) for n in nodes if n[0].startswith("call")])
         elif kind == "break":
-            self.breaks.append(f"{payload['reason']}: {payload.get('explanation')} @ {(payload.get('stack') or [None])[-1]}")
+            self.breaks.append(f"{payload['reason']}: {payload.get('context')} @ {(payload.get('stack') or [None])[-1]}")
         elif kind == "recompile":
             self.recompiles += [str(text) for text in payload.get("failed") or ()]
 
