@@ -393,7 +393,13 @@ void Rebuilder::makeBoundMethod(BoundMethodValue* m) {
     a.loadAttr("__get__");
     if (kind == &PyClassMethodDescr_Type) a.loadNone();
     load(m->self);
-    a.call(kind == &PyClassMethodDescr_Type ? 2 : 1);
+    if (kind != &PyClassMethodDescr_Type) {
+      // The class is not left out: CPython 3.11 crashes without it for methods that ask for their class (METH_METHOD).
+      a.loadConst(asObject(&PyType_Type));
+      a.copyTop(2);
+      a.call(1);
+    }
+    a.call(2);
   } else {
     a.loadConst(asObject(&PyMethod_Type));
     loadAll({m->function, m->self});

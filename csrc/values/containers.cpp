@@ -215,7 +215,9 @@ Value* Trace::dictGet(DictValue* d, const DictKey& k) {
   if (d->source) {
     if (held == nullptr) facts.dictLacks(d->source, k.constant);
   }
-  Value* v = held ? wrap(held, sources.dictItem(d->source, k.constant)) : nullptr;
+  const Source* item = held ? sources.dictItem(d->source, k.constant) : nullptr;
+  if (item && d->source) facts.present(item);
+  Value* v = held ? wrap(held, item) : nullptr;
   DictKey stored = k;
   keep(ObjectRef::share(k.constant));
   addEntry(d, stored, v, false);
