@@ -109,7 +109,7 @@ class Driver {
 
  private:
   // So many frames at most go on in one capture: in deep recursion the outer ones wait.
-  static constexpr size_t kMostTogether = 8;
+  static constexpr size_t kMostTogether = 16;
   // And so many are on Python's stack while an eager part runs.
   static constexpr size_t kMostCarriers = 64;
 

@@ -256,6 +256,11 @@ void Rebuilder::makeTuple(TupleValue* v, PyTypeObject* type) {
 }
 
 void Rebuilder::makeDict(DictValue* d) {
+  if (d->instance) {
+    load(d->instance);
+    a.loadAttr("__dict__");
+    return storeTemp(d);
+  }
   bool built = d->type == &PyDict_Type;
   int live = 0;
   for (const DictEntry& e : d->entries) {

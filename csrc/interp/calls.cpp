@@ -12,6 +12,8 @@
 
 namespace cdynamo {
 
+PyTypeObject* partialType();
+
 Value* CallArgs::takeKeyword(const char* name) {
   for (size_t i = 0; i < kwargs.size(); i++)
     if (PyUnicode_CompareWithASCIIString(kwargs[i].first, name) == 0) {
@@ -377,6 +379,9 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       t.identity(callable);
       return callLast(t, std::move(last));
     }
+  // A partial object's call is a call of what it holds.
+  static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
+  t.tail = object == partialCall ? tail : ReturnTo::Native;
   bool known = false;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {

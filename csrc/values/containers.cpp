@@ -358,6 +358,7 @@ DictValue* Trace::dictOf(InstanceValue* i) {
   if (i->dict) return i->dict;
   if (!i->real) {
     auto* made = dict();
+    made->instance = i;
     journal.set(i->dict, made);
     return made;
   }

@@ -110,6 +110,8 @@ struct DictEntry {
   bool written = false;    // differs from what `real` holds
 };
 
+struct InstanceValue;
+
 // Insertion-ordered; entries are never erased from the vector while tracing, only marked.
 struct DictValue final : HeapValue {
   DictValue() : HeapValue(Kind::Dict) {}
@@ -119,7 +121,7 @@ struct DictValue final : HeapValue {
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
   bool keysGuarded = false;
   Value* defaultFactory = nullptr;
-  PyObject* shadowOf = nullptr;  // borrowed: the instance whose __dict__ this is, where known
+  InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
 };
 
 struct SetValue final : HeapValue {
