@@ -336,8 +336,6 @@ Value* builtinVars(Trace& t, CallArgs& a) {
   return getAttr(t, a.args[0], "__dict__");
 }
 
-Value* builtinPrint(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "print()"); }
-
 // ---- operator module -------------------------------------------------------------------------------------------------
 
 template <int op>
@@ -439,7 +437,6 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.vars", builtinVars);
   table.add("builtins.globals", builtinGlobals);
   table.add("builtins.locals", builtinLocals);
-  table.add("builtins.print", builtinPrint);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
                            "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})

@@ -52,6 +52,7 @@ BuiltinTable& BuiltinTable::get() {
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addFunctorchBuiltins(made);
+    addOutputBuiltins(made);
     return made;
   }();
   return table;
@@ -162,6 +163,7 @@ bool isPureModule(PyObject* callable) {
 
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
+  if (Value* v = callOutput(t, callable, callableValue, args, known); known) return v;
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);

@@ -2,6 +2,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "emit/effects.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
@@ -45,7 +46,9 @@ class Emitter {
     // Everything is rebuilt before anything is written back.
     load(result);
     prepareEffects();
+    replay(false);
     writeEffects();
+    replay(true);
     if (gradEnabled() != gradAtEntry) {
       a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
       a.loadConst(gradEnabled() ? Py_True : Py_False);
@@ -80,7 +83,7 @@ class Emitter {
   }
 
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0) return false;
+    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0) return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;
     emitted.direct = outputOf(tensor->node);
@@ -357,6 +360,10 @@ class Emitter {
   }
 
   void loadInstance(InstanceValue* i) {
+    if (i->lateText) {
+      emitLateCall(a, *i->lateText, [&](Value* v) { load(v); });
+      return storeTemp(i);
+    }
     PyTypeObject* type = i->type;
     PyObject* typeObject = reinterpret_cast<PyObject*>(type);
     PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
@@ -532,12 +539,16 @@ class Emitter {
 
   // Loads every value that a write needs, so that the writes themselves only move finished objects.
   void prepareEffects() {
+    auto build = [&](Value* v) {
+      if (!v || v->source || isReal(v) || temps_.count(v)) return;
+      load(v);
+      a.popTop();
+    };
+    for (const Effect& effect : t.effects()) {
+      for (Value* v : effect.call.args) build(v);
+      for (auto& [key, v] : effect.call.kwargs) build(v);
+    }
     for (HeapValue* h : t.mutated()) {
-      auto build = [&](Value* v) {
-        if (!v || v->source || isReal(v) || temps_.count(v)) return;
-        load(v);
-        a.popTop();
-      };
       if (h->kind == Kind::List)
         for (Value* v : as<ListValue>(h)->items) build(v);
       if (h->kind == Kind::Dict)
@@ -547,6 +558,11 @@ class Emitter {
       if (h->kind == Kind::Instance)
         for (auto& [slot, v] : as<InstanceValue>(h)->slots) build(v);
     }
+  }
+
+  void replay(bool afterWrites) {
+    for (const Effect& effect : t.effects())
+      if (effect.afterWrites == afterWrites) emitEffect(a, effect, [&](Value* v) { load(v); });
   }
 
   void loadSelf(HeapValue* h) {

@@ -85,6 +85,13 @@ Value* typeValue(Trace& t, Value* v);
 Value* format(Trace& t, Value* v, Value* specOrNull, int conversion);
 Value* str(Trace& t, Value* v);
 Value* repr(Trace& t, Value* v);
+// A str that shows tensors and is made after the graph: callable(args) with constants, tensors and other such texts. Nothing but
+// formatting, joining and output can use it. Null where an argument is something else.
+Value* lateText(Trace& t, PyObject* callable, CallArgs args);
+Value* lateJoin(Trace& t, Value* separator, const std::vector<Value*>& parts);
+bool isLateText(Value* v);
+// Whether v means the same after the graph as now: constants, late texts, tensors (which nothing may write to from now on).
+bool canReadLater(Trace& t, Value* v);
 
 // ---- numbers ----
 // v as a C integer, where it is a constant that is one.

@@ -1,5 +1,6 @@
 // Tensors in the trace: recording operations, attributes, operands.
 #include <cstring>
+#include <functional>
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
@@ -194,6 +195,7 @@ bool mayGiveView(const std::string& name) {
                           "adjoint",
                           "alias",
                           "contiguous",
+                          "detach",
                           "to",
                           "type_as",
                           "numpy_T",
@@ -242,6 +244,30 @@ bool givesOperandBack(const std::string& name, const CallArgs& args, const Resul
 
 }  // namespace
 
+namespace {
+
+void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
+  if (isTensor(v)) visit(as<TensorValue>(v));
+  if (v->kind == Kind::List)
+    for (Value* item : as<ListValue>(v)->items) forEachTensor(item, visit);
+  if (v->kind == Kind::Tuple)
+    for (Value* item : as<TupleValue>(v)->items) forEachTensor(item, visit);
+}
+
+// Operations that may write to more than their first operand: running statistics, lists of tensors, whatever an operator of
+// torch.ops does. Texts that are made after the graph must not show any of these operands.
+void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
+  bool writes = isTorchOperatorType(Py_TYPE(target)) || name.find("batch_norm") != std::string::npos || name.find("instance_norm") != std::string::npos ||
+                name.find("embedding") != std::string::npos || name.compare(0, 6, "_fused") == 0 ||
+                (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
+  if (!writes) return;
+  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
+  for (Value* v : args.args) forEachTensor(v, check);
+  for (const auto& [key, v] : args.kwargs) forEachTensor(v, check);
+}
+
+}  // namespace
+
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   std::vector<Arg> operands;
   operands.reserve(args.args.size());
@@ -260,6 +286,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
   std::string name = nameOf(target, isMethod);
+  if (t.hasLateReads()) checkHiddenWrites(t, target, name, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
     // What it returns is the operand itself, with its new shape.
     if (!after) after = result.tensor;

@@ -385,6 +385,7 @@ Node* Trace::nodeOf(TensorValue* t) {
 }
 
 void Trace::noteTensorWrite(TensorValue* v) {
+  checkLateReads(v);
   for (TensorValue* root = v; root; root = root->base) {
     if (!root->source) continue;
     for (TensorValue* known : writtenTensors_)
