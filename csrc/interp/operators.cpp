@@ -194,6 +194,11 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
+  if (isLateText(a) || (isLateText(b) && base != 6)) {
+    if (base == 0 && t.typeOf(a) == &PyUnicode_Type && t.typeOf(b) == &PyUnicode_Type)
+      if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
+    unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
+  }
   if (isTensor(a) || isTensor(b)) {
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
