@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._config import config
 from ._fx import LazyGraphModule, to_graph_module
 from ._tracing import BackendContext, GraphSource, backend_call, next_compile_id
 
@@ -162,7 +163,7 @@ def _after_failure(error: Exception, program: GraphProgram, options: CompileOpti
     from torch._dynamo.exc import BackendCompilerFailed, ShortenTraceback, SkipFrame, TensorifyScalarRestartAnalysis
     from torch._subclasses import fake_tensor
 
-    if isinstance(error, (ShortenTraceback, SkipFrame, TensorifyScalarRestartAnalysis, IndexError)):
+    if not config.suppress_errors and isinstance(error, (ShortenTraceback, SkipFrame, TensorifyScalarRestartAnalysis, IndexError)):
         raise error
     fallback = (
         fake_tensor.DataDependentOutputException,
@@ -172,6 +173,9 @@ def _after_failure(error: Exception, program: GraphProgram, options: CompileOpti
     )
     if isinstance(error, fallback) and not options.fullgraph:
         log.warning("backend %r cannot compile this graph (%s: %s); it runs as captured", options.backend.__name__, type(error).__name__, error)
+        return program
+    if config.suppress_errors and not options.fullgraph:
+        log.warning("backend %r failed (%s: %s); the graph runs as captured", options.backend.__name__, type(error).__name__, error)
         return program
     failed = BackendCompilerFailed(options.backend, error, inspect.currentframe())
     raise failed.with_traceback(error.__traceback__) from error

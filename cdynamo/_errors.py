@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._text import describe_break, stack_summary, user_stack_text
+from ._text import describe_break, describe_code, stack_summary, user_stack_text
 
 
 def unsupported(payload: dict[str, Any]) -> BaseException:
@@ -24,3 +24,11 @@ def recompile_limit_hit(payload: dict[str, Any]) -> BaseException:
 
     failed = "\n".join(f"  {text}" for text in payload.get("failed") or ())
     return FailOnRecompileLimitHit(f"recompile_limit reached with fullgraph=True. Guard failures:\n{failed}")
+
+
+def recompiled(payload: dict[str, Any]) -> BaseException:
+    """torch._dynamo.exc.RecompileError, for config.error_on_recompile."""
+    from torch._dynamo.exc import RecompileError
+
+    failed = "\n".join(f"    - {text}" for text in payload.get("failed") or ())
+    return RecompileError(f"Recompiling {describe_code(payload.get('code'))}\n    triggered by the following guard failure(s):\n{failed}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _C
+from . import _C, _stance
 from ._backends import compile_graph
 from ._config import config
-from ._errors import recompile_limit_hit, unsupported
+from ._errors import recompile_limit_hit, recompiled, unsupported
 from ._events import on_event, wants_guards
 from ._report import InternalError, reset_warnings
 
@@ -40,6 +40,7 @@ def sync_settings() -> None:
 def reset() -> None:
     """Forgets every capture, as if nothing had been compiled. Compiled callables stay usable and capture again."""
     _C.reset()
+    _stance.forget()
     reset_warnings()
     sync_settings()
     registry = sys.modules.get("torch._inductor.cudagraph_trees")
@@ -53,7 +54,10 @@ def _compile_graph(program: Any, example_inputs: Any, options: Any) -> Any:
 
 
 def _on_recompile(function: Any, reasons: list[str]) -> None:
-    on_event("recompile", {"code": getattr(function, "__code__", None), "failed": reasons})
+    payload = {"code": getattr(function, "__code__", None), "failed": reasons}
+    on_event("recompile", payload)
+    if config.error_on_recompile:
+        raise recompiled(payload)
 
 
 def _on_limit(function: Any, limit: int, reasons: list[str], options: Any) -> None:

@@ -164,6 +164,7 @@ bool isPureModule(PyObject* callable) {
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
   if (Value* v = callOutput(t, callable, callableValue, args, known); known) return v;
+  if (Value* v = callMarked(t, callable, callableValue, args, known); known) return v;
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);

@@ -58,6 +58,18 @@ bool boolOption(PyObject* options, const char* name) {
   return PyObject_IsTrue(value.get()) == 1;
 }
 
+// error_on_graph_break as the code around the call has set it, with torch's or with ours.
+bool errorOnBreakNow() {
+  for (const char* module : {"cdynamo._decorators", "torch._dynamo.utils"}) {
+    PyObject* loaded = PyDict_GetItemString(PyImport_GetModuleDict(), module);
+    if (!loaded) continue;
+    ObjectRef now = ObjectRef::steal(PyObject_CallMethod(loaded, "_get_error_on_graph_break", nullptr));
+    if (!now) PyErr_Clear();
+    if (now && PyObject_IsTrue(now.get()) == 1) return true;
+  }
+  return false;
+}
+
 // Puts grad mode back as it was, whatever the traced program did to it.
 struct GradModeScope {
   bool before = gradEnabled();
@@ -102,6 +114,7 @@ class Capture {
     GradModeScope gradScope;
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
+    t.options.errorOnBreak = errorOnBreakNow();
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
       return skip(&t, BreakReason::TensorSubclass, "a torch-function or torch-dispatch mode is active", false);
     try {
@@ -210,7 +223,7 @@ class Capture {
     if (t) setGradEnabled(gradAtStart_);
     const TracePlace* place = t ? (t->failedPlace ? t->failedPlace : t->place) : nullptr;
     ObjectRef payload = breakPayload(code_, breakReasonName(reason), what, breakReasonHint(reason), place);
-    if (fullgraph_ && reason != BreakReason::UncaughtException) {
+    if ((fullgraph_ || (t && t->options.errorOnBreak)) && reason != BreakReason::UncaughtException) {
       PyObject* make = frontCallback("unsupported");
       if (make) {
         sendEvent("break", ObjectRef(payload));

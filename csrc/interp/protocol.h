@@ -106,6 +106,8 @@ ObjectRef snapshot(Trace& t, Value* v);
 // ---- torch ----
 // Adds an operation to the graph and returns its result. target: callable, or str for a tensor method.
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args);
+// The same for a function whose inside is not looked at: what it returns is found with fake tensors.
+Value* recordOpaque(Trace& t, PyObject* function, CallArgs args);
 // True where a tensor is among the arguments, also inside lists, tuples and dicts.
 bool hasTensor(Value* v);
 bool hasTensor(const CallArgs& args);

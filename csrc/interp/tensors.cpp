@@ -319,6 +319,28 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   return made;
 }
 
+Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
+  std::vector<Arg> operands;
+  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  std::vector<std::pair<ObjectRef, Arg>> keywords;
+  for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
+  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
+  for (Value* v : args.args) forEachTensor(v, check);
+  for (const auto& [name, v] : args.kwargs) forEachTensor(v, check);
+  ResultMeta result;
+  try {
+    result = inferByFake({function, false, operands, keywords, gradEnabled()});
+  } catch (ShapeError& error) {
+    throw Raised{t.real(error.exception)};
+  } catch (ShapeUnknown& unknown) {
+    unsupported(BreakReason::DataDependentShape, unknown.reason);
+  }
+  Node* node = t.graph.add(NodeOp::CallFunction, ObjectRef::share(function), std::move(operands), std::move(keywords));
+  node->place = t.place;
+  node->result = std::move(result);
+  return valueOf(t, node, node->result);
+}
+
 // ---- attributes ------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -36,4 +36,11 @@ struct OutputRules {
   ObjectRef ignored;      // torch._dynamo.config.ignore_logging_functions; null: none
 };
 
+// What decorators say about callables, by their ids; read when a trace first calls something.
+struct UserMarks {
+  bool known = false;
+  ObjectRef own;                  // cdynamo._decorators.marks
+  ObjectRef allowed, disallowed;  // torch's; null: none
+};
+
 }  // namespace cdynamo

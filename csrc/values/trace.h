@@ -43,6 +43,7 @@ struct Checkpoint {
 
 struct TraceOptions {
   bool fullgraph = false;
+  bool errorOnBreak = false;  // error_on_graph_break, as it stands at this point of the program; journaled
   int maxInlineDepth = 900;
 };
 
@@ -134,6 +135,7 @@ class Trace {
 
   // ---- what is put off until after the graph ----
   OutputRules output;
+  UserMarks marks;
   const std::vector<Effect>& effects() const { return effects_; }
   // Adds an effect at the current place of the program. Throws Unsupported where its order among the writes cannot be kept.
   void defer(LateCall call, bool ordered);
