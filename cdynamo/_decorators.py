@@ -125,7 +125,16 @@ def _each(decorate: Callable[[Any], Any], fn: Any, name: str) -> Any:
 def allow_in_graph(fn: Any) -> Any:
     """Calls of `fn` go into the graph as they are; nobody looks inside."""
     many = _each(allow_in_graph, fn, "allow_in_graph")
-    return _mark(fn, "allow") if many is None else many
+    if many is not None:
+        return many
+    if _is_of_torch(fn):
+        marks.pop(id(fn), None)  # it is allowed by itself
+        return fn
+    return _mark(fn, "allow")
+
+
+def _is_of_torch(fn: Any) -> bool:
+    return str(getattr(fn, "__module__", None) or type(fn).__module__).partition(".")[0] in ("torch", "builtins")
 
 
 def disallow_in_graph(fn: Any) -> Any:
@@ -133,8 +142,7 @@ def disallow_in_graph(fn: Any) -> Any:
     many = _each(disallow_in_graph, fn, "disallow_in_graph")
     if many is not None:
         return many
-    of_torch = str(getattr(fn, "__module__", None) or type(fn).__module__).partition(".")[0] in ("torch", "builtins")
-    if not of_torch and marks.get(id(fn)) != "allow":
+    if not _is_of_torch(fn) and marks.get(id(fn)) != "allow":
         raise RuntimeError("disallow_in_graph is expected to be used on an already allowed callable (like torch.* ops).")
     return _mark(fn, "disallow")
 

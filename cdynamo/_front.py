@@ -10,6 +10,7 @@ from ._backends import compile_graph
 from ._config import config
 from ._errors import recompile_limit_hit, recompiled, unsupported
 from ._events import on_event, wants_guards
+from ._guard_filter import filter_guards
 from ._report import InternalError, reset_warnings
 
 
@@ -20,6 +21,7 @@ def connect() -> None:
             "compile_graph": _compile_graph,
             "on_event": on_event,
             "wants_guards": wants_guards,
+            "filter_guards": filter_guards,
             "unsupported": unsupported,
             "recompile_limit_hit": recompile_limit_hit,
             "internal_error": InternalError,

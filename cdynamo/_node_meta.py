@@ -132,6 +132,8 @@ class ExampleMaker:
             return tuple(self.make(item) for item in result[1])
         if kind == "list":
             return [self.make(item) for item in result[1]]
+        if kind == "dict":
+            return dict(zip(result[1], [self.make(item) for item in result[2]], strict=True))
         if kind == "named":
             items = [self.make(item) for item in result[2]]
             return result[1](*items) if hasattr(result[1], "_fields") else result[1](items)

@@ -70,7 +70,8 @@ Value* callAsConstant(Trace& t, PyObject* callable, const CallArgs& args) {
     if (!object) unsupported(BreakReason::UnsupportedCall, "a function marked with assume_constant_result called with " + describe(v));
     return object;
   };
-  for (size_t i = 0; i < args.args.size(); i++) PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(now(args.args[i])).release());
+  for (size_t i = 0; i < args.args.size(); i++)
+    PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(now(args.args[i])).release());
   for (auto& [name, v] : args.kwargs) checkedStatus(PyDict_SetItem(keywords.get(), name, now(v)));
   PyObject* result = t.keep(native(t, PyObject_Call(callable, given.get(), keywords.get())));
   return t.wrap(result, t.sources.pinned(result));

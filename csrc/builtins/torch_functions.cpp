@@ -191,8 +191,8 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
       return t.none();
     case TorchKind::Disabled: {
       std::string why = attrText(callable, "_torchdynamo_disable_msg");
-      unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) + ", which is wrapped with torch.compiler.disable (reason: " +
-                                             (why.empty() ? "None" : why) + ")");
+      unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) +
+                                             ", which is wrapped with torch.compiler.disable (reason: " + (why.empty() ? "None" : why) + ")");
     }
     case TorchKind::Nothing: return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);

@@ -14,7 +14,8 @@ namespace cdynamo {
 
 namespace {
 
-constexpr const char* kStances[] = {"default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile"};
+constexpr const char* kStances[] = {"default",           "force_eager",        "eager_on_recompile",
+                                    "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile"};
 
 PyObject* orNone(const ObjectRef& object) { return object ? object.get() : Py_None; }
 
@@ -40,8 +41,8 @@ bool setStance(Stance& stance, const char* name) {
 }
 
 PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"stance",       "recompile_limit", "accumulated_limit", "strict", "on_miss",
-                                "on_recompile", "on_limit",        "on_engine_error",   "other_backend", "force_backend", nullptr};
+  static const char* names[] = {"stance",   "recompile_limit", "accumulated_limit", "strict",        "on_miss", "on_recompile",
+                                "on_limit", "on_engine_error", "other_backend",     "force_backend", nullptr};
   DispatchSettings& settings = dispatchSettings();
   const char* stance = nullptr;
   int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;

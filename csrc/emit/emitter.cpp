@@ -83,7 +83,9 @@ class Emitter {
   }
 
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0) return false;
+    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry ||
+        t.graph.callCount() == 0)
+      return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;
     emitted.direct = outputOf(tensor->node);

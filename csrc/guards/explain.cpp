@@ -31,7 +31,9 @@ std::string listOf(PyObject* tuple) {
   return reprOf(list.get());
 }
 
-const char* labelOf(FactKind kind) {
+}  // namespace
+
+const char* factLabel(FactKind kind) {
   switch (kind) {
     case FactKind::TypeIs: return "TYPE_MATCH";
     case FactKind::IdentityIs: return "ID_MATCH";
@@ -53,8 +55,6 @@ const char* labelOf(FactKind kind) {
   }
   return "?";
 }
-
-}  // namespace
 
 class Explainer {
  public:
@@ -260,7 +260,7 @@ std::vector<std::string> GuardProgram::describe() const {
   for (const Source& source : sources_)
     if (source.kind == SourceKind::DictItem && source.base->kind != SourceKind::InstanceDict && source.base->kind != SourceKind::Pinned)
       lines.push_back("DICT_CONTAINS: ___dict_contains(" + reprOf(source.object) + ", " + sourceName(source.base, localNames_, rootGlobals_) + ")");
-  for (const GuardFact& fact : facts_) lines.push_back(std::string(labelOf(fact.kind)) + ": " + explainer.condition(fact));
+  for (const GuardFact& fact : facts_) lines.push_back(std::string(factLabel(fact.kind)) + ": " + explainer.condition(fact));
   return lines;
 }
 

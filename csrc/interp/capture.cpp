@@ -8,6 +8,7 @@
 #include "dispatch/settings.h"
 #include "emit/emitter.h"
 #include "graph/executable.h"
+#include "guards/filter.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
@@ -189,7 +190,8 @@ class Capture {
     }
     entry->graphInputCount = static_cast<uint32_t>(wanted.size());
     wanted.insert(wanted.end(), emitted.objects.begin(), emitted.objects.end());
-    entry->guards = GuardProgram::build(t.facts, t.sources, std::move(wanted), globals);
+    bool guardGlobals = filterGuards(t);
+    entry->guards = GuardProgram::build(t.facts, t.sources, std::move(wanted), globals, guardGlobals);
     if (emitted.code) {
       entry->function = checked(PyFunction_New(emitted.code.object(), fn->func_globals));
     } else {
@@ -210,6 +212,17 @@ class Capture {
     outcome.kind = CaptureOutcome::Kind::Install;
     outcome.entry = std::move(entry);
     return outcome;
+  }
+
+  // guard_filter_fn of the options drops facts. Whether the global state is still guarded.
+  bool filterGuards(Trace& t) {
+    ObjectRef filter = ObjectRef::steal(PyObject_GetAttrString(options_, "guard_filter_fn"));
+    if (!filter) PyErr_Clear();
+    PyObject* ask = filter && filter.get() != Py_None ? frontCallback("filter_guards") : nullptr;
+    if (!ask) return true;
+    ObjectRef rows = describeFacts(t.facts, t.sources, inputs_);
+    ObjectRef flags = checked(PyObject_CallFunctionObjArgs(ask, filter.get(), rows.get(), nullptr));
+    return filterFacts(t.facts, flags.get());
   }
 
   static bool wantsGuardTexts() {

@@ -125,11 +125,18 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
         std::vector<Arg> args(2);
         args[0].kind = Arg::NodeRef;
         args[0].node = node;
-        args[1].object = checked(PyLong_FromSize_t(i));
+        args[1].object = result.kind == ResultMeta::Dict ? ObjectRef::share(PyTuple_GET_ITEM(result.object.get(), static_cast<Py_ssize_t>(i)))
+                                                         : checked(PyLong_FromSize_t(i));
         Node* item = t.graph.add(NodeOp::CallFunction, ObjectRef::share(getitemFunction()), std::move(args), {});
         item->result = result.items[i];
         item->place = t.place;
         items.push_back(valueOf(t, item, item->result));
+      }
+      if (result.kind == ResultMeta::Dict) {
+        DictValue* dict = t.dict();
+        for (size_t i = 0; i < items.size(); i++)
+          t.dictSet(dict, t.keyOf(t.realShared(PyTuple_GET_ITEM(result.object.get(), static_cast<Py_ssize_t>(i)))), items[i]);
+        return dict;
       }
       if (result.kind == ResultMeta::List) return t.list(std::move(items));
       return t.tuple(std::move(items), result.kind == ResultMeta::NamedTuple ? reinterpret_cast<PyTypeObject*>(result.object.get()) : &PyTuple_Type);
@@ -257,8 +264,8 @@ void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
 // Operations that may write to more than their first operand: running statistics, lists of tensors, whatever an operator of
 // torch.ops does. Texts that are made after the graph must not show any of these operands.
 void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
-  bool writes = isTorchOperatorType(Py_TYPE(target)) || name.find("batch_norm") != std::string::npos || name.find("instance_norm") != std::string::npos ||
-                name.find("embedding") != std::string::npos || name.compare(0, 6, "_fused") == 0 ||
+  bool writes = isTorchOperatorType(Py_TYPE(target)) || name.find("batch_norm") != std::string::npos ||
+                name.find("instance_norm") != std::string::npos || name.find("embedding") != std::string::npos || name.compare(0, 6, "_fused") == 0 ||
                 (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
   if (!writes) return;
   auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
@@ -319,6 +326,17 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   return made;
 }
 
+namespace {
+
+bool onlyTensors(const ResultMeta& result) {
+  if (result.kind == ResultMeta::Constant) return false;
+  for (const ResultMeta& item : result.items)
+    if (!onlyTensors(item)) return false;
+  return true;
+}
+
+}  // namespace
+
 Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
   std::vector<Arg> operands;
   for (Value* v : args.args) operands.push_back(operandOf(t, v));
@@ -335,6 +353,9 @@ Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
   } catch (ShapeUnknown& unknown) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
+  // A number would be that of a run with fake tensors.
+  if (!onlyTensors(result))
+    unsupported(BreakReason::UnsupportedCall, describe(t.realShared(function)) + ", which returns more than tensors, in a graph");
   Node* node = t.graph.add(NodeOp::CallFunction, ObjectRef::share(function), std::move(operands), std::move(keywords));
   node->place = t.place;
   node->result = std::move(result);
