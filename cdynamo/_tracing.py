@@ -6,7 +6,6 @@ A FakeTensorMode drags in `torch._dynamo.config` and sympy (a second), so that a
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
 _TLS: Any = torch._guards._TLS
-_frame_ids = itertools.count()
 
 
 class GraphSource(Source):
@@ -94,11 +92,6 @@ def _new_fake_mode() -> FakeTensorMode:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     return FakeTensorMode(shape_env=ShapeEnv())
-
-
-def next_compile_id() -> CompileId:
-    """A new id for one captured graph."""
-    return CompileId(frame_id=next(_frame_ids), frame_compile_id=0)
 
 
 @contextlib.contextmanager

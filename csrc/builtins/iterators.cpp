@@ -157,7 +157,7 @@ Value* islice(Trace& t, CallArgs& a) {
 // ---- generator methods -----------------------------------------------------------------------------------------------
 
 GeneratorValue* selfGenerator(CallArgs& a) {
-  if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::UnsupportedIteration, "a generator made outside the function");
+  if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::ForeignGenerator, "a generator made outside the function");
   return as<GeneratorValue>(a.args[0]);
 }
 Value* generatorSend(Trace& t, CallArgs& a) {

@@ -119,7 +119,7 @@ Value* lift(Trace& t, ObjectRef object) {
     return d;
   }
   if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o))
-    unsupported(BreakReason::UnsupportedCall, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
+    unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
 }
 
@@ -160,6 +160,11 @@ bool isPureModule(PyObject* callable) {
 }
 
 }  // namespace
+
+PyObject* polyfillOf(PyObject* callable) {
+  const BuiltinTable& table = BuiltinTable::get();
+  return table.find(callable) ? nullptr : table.polyfill(callable);
+}
 
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();

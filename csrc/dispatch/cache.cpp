@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/keep_alive.h"
 #include "base/small_vector.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
@@ -22,8 +23,12 @@ struct CacheKeyHash {
   }
 };
 
+using CacheMap = std::unordered_map<CacheKey, std::shared_ptr<CodeCache>, CacheKeyHash>;
+
 struct Registry {
-  std::unordered_map<CacheKey, std::shared_ptr<CodeCache>, CacheKeyHash> caches;
+  CacheMap caches;
+  // How many caches there are per options object; each holds one reference to it.
+  std::unordered_map<PyObject*, Py_ssize_t> holders;
   // Per code object that has caches: a weak reference whose callback drops them.
   std::unordered_map<PyObject*, ObjectRef> watchers;
 };
@@ -34,18 +39,29 @@ Registry& registry() {
   return *instance;
 }
 
-void forgetCode(PyObject* code) {
-  std::vector<std::shared_ptr<CodeCache>> dying;
+// Takes the caches whose keys fit out of the registry. They die with the answer, when the registry is whole again.
+template <typename Fits>
+std::vector<std::shared_ptr<CodeCache>> takeOut(Fits fits) {
+  std::vector<std::shared_ptr<CodeCache>> taken;
   Registry& all = registry();
   for (auto it = all.caches.begin(); it != all.caches.end();) {
-    if (it->first.code != code) {
+    if (!fits(it->first)) {
       ++it;
       continue;
     }
-    dying.push_back(std::move(it->second));
-    dying.back()->codeDied();
+    auto holders = all.holders.find(it->first.options);
+    holders->second -= 1 + it->second->continuationCount();
+    if (holders->second == 0) all.holders.erase(holders);
+    taken.push_back(std::move(it->second));
     it = all.caches.erase(it);
   }
+  return taken;
+}
+
+void forgetCode(PyObject* code) {
+  Registry& all = registry();
+  auto dying = takeOut([&](const CacheKey& key) { return key.code == code; });
+  for (auto& cache : dying) cache->codeDied();
   auto watcher = all.watchers.find(code);
   if (watcher == all.watchers.end()) return;
   ObjectRef keep = std::move(watcher->second);
@@ -82,6 +98,7 @@ std::shared_ptr<CodeCache> CodeCache::find(PyObject* code, PyObject* options) {
   watch(code);
   auto made = std::make_shared<CodeCache>(code, options);
   all.caches.emplace(key, made);
+  all.holders[options]++;
   return made;
 }
 
@@ -91,14 +108,10 @@ void CodeCache::resetAll() {
   for (auto& cache : caches) cache->clear();
 }
 
-void CodeCache::leave(std::shared_ptr<CodeCache>& cache) {
-  std::shared_ptr<CodeCache> mine = std::move(cache);
-  cache.reset();
-  if (!mine || mine.use_count() > 2 || Py_REFCNT(mine->options_.get()) > 1) return;
-  auto found = registry().caches.find({mine->codeKey_, mine->options_.get()});
-  if (found == registry().caches.end() || found->second != mine) return;
-  std::shared_ptr<CodeCache> dying = std::move(found->second);
-  registry().caches.erase(found);
+void CodeCache::leave(ObjectRef options) {
+  auto holders = registry().holders.find(options.get());
+  if (holders == registry().holders.end() || Py_REFCNT(options.get()) > holders->second + 1) return;
+  auto dying = takeOut([&](const CacheKey& key) { return key.options == options.get(); });
 }
 
 size_t CodeCache::count() { return registry().caches.size(); }
@@ -109,9 +122,22 @@ void CodeCache::clear() {
   generation_++;
   skipped_ = limitReported_ = calledBefore_ = false;
   skipReason_.clear();
+  for (auto& [chain, cache] : continuations_) cache->clear();
 }
 
+CodeCache* CodeCache::continuation(const ResumeChain* chain) {
+  auto& cache = continuations_[chain];
+  if (!cache) {
+    cache = std::make_unique<CodeCache>(chain->signature.object(), options_.get());
+    registry().holders[options_.get()]++;
+  }
+  return cache.get();
+}
+
+namespace {
+
 PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
+  FrameHookPause pause;
   KeepAlive kept(values, count);
   entry.guards->releaseTemporaries();
   entry.hits++;
@@ -132,7 +158,17 @@ PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
   return PyObject_Vectorcall(entry.function.get(), args, 2, nullptr);
 }
 
-PyObject* CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
+CallOutcome outcomeOf(std::shared_ptr<Entry> entry, PyObject** values, size_t count) {
+  PyObject* result = runEntry(*entry, values, count);
+  if (entry->suspended.empty() || !result) [[likely]]
+    return {result, nullptr};
+  return {result, std::move(entry)};
+}
+
+}  // namespace
+
+CallOutcome CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
+  FrameHookPause pause;
   PyObject* globals = reinterpret_cast<PyFunctionObject*>(inputs.function)->func_globals;
   SmallVector<PyObject*, 32> values;
   for (size_t i = 0; i < entries_.size(); i++) {
@@ -145,7 +181,7 @@ PyObject* CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
       entries_.insert(entries_.begin(), entry);
     }
-    return runEntry(*entry, values.data(), wanted);
+    return outcomeOf(std::move(entry), values.data(), wanted);
   }
   return miss(inputs, recompileLimit);
 }
@@ -174,6 +210,7 @@ ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
     bool otherGlobals = entry->globals && entry->globals.get() != globals;
     std::string text = otherGlobals ? "the function has other globals" : entry->guards->explainMiss(inputs);
     ObjectRef line = checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    if (entry->record && PyUnicode_Check(entry->record.get())) line = checked(PyUnicode_FromFormat("%U: %U", entry->record.get(), line.get()));
     checkedStatus(PyList_Append(reasons.get(), line.get()));
   }
   return reasons;
@@ -213,14 +250,14 @@ struct Flag {
 
 }  // namespace
 
-PyObject* CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* reasons) {
-  if (limitReported_) return nullptr;
+void CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* reasons) {
+  if (limitReported_) return;
   if (dispatchSettings().onLimit) {
     ObjectRef number = checked(PyLong_FromLong(limit));
     PyObject* options = options_ ? options_.get() : Py_None;
     // Said once; but a callback that raises (fullgraph) is asked again at every call.
     limitReported_ = notify(dispatchSettings().onLimit, inputs.function, number.get(), reasons, options);
-    return nullptr;
+    return;
   }
   limitReported_ = true;
   auto* code = reinterpret_cast<PyCodeObject*>(codeKey_);
@@ -228,17 +265,16 @@ PyObject* CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* r
                    "cdynamo hit config.recompile_limit (%d)\n   function: '%U' (%U:%d)\n   last reason: %S\n"
                    "The function runs eagerly from now on where no earlier capture fits.",
                    limit, code->co_name, code->co_filename, code->co_firstlineno, lastOf(reasons));
-  return nullptr;
 }
 
 // Null without an error set: the caller runs the original function.
-PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
-  if (skipped_ || capturing_ || runOnlyDepth() > 0 || captureHook() == nullptr) return nullptr;
+CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
+  if (skipped_ || capturing_ || runOnlyDepth() > 0 || captureHook() == nullptr) return {};
   const DispatchSettings& settings = dispatchSettings();
-  if (!entries_.empty() && !notify(settings.onMiss)) return nullptr;
+  if (!entries_.empty() && !notify(settings.onMiss)) return {};
   bool delays = settings.stance == Stance::EagerThenCompile || settings.stance == Stance::AotEagerThenCompile;
   bool firstTime = delays && !std::exchange(calledBefore_, true);
-  if (firstTime && settings.stance == Stance::EagerThenCompile) return nullptr;
+  if (firstTime && settings.stance == Stance::EagerThenCompile) return {};
   int limit = recompileLimit >= 0 ? recompileLimit : settings.recompileLimit;
   try {
     if (firstTime && settings.stance == Stance::AotEagerThenCompile && settings.otherBackend) {
@@ -251,9 +287,9 @@ PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
     purge();
     bool known = !entries_.empty();
     // As in torch, these two stances make no capture at all, not even a first one.
-    if (settings.stance == Stance::EagerOnRecompile) return nullptr;
+    if (settings.stance == Stance::EagerOnRecompile) return {};
     bool full = isFull(inputs, limit);
-    if (full && limitReported_) return nullptr;
+    if (full && limitReported_) return {};
     KeepAlive kept(inputs.locals, static_cast<size_t>(inputs.localCount));
     ObjectRef reasons = known ? missReasons(inputs) : ObjectRef();
     auto* code = reinterpret_cast<PyCodeObject*>(codeKey_);
@@ -267,13 +303,14 @@ PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
         text = checked(PyUnicode_FromFormat("%U\n    triggered by the following guard failure(s):\n    - %U", text.get(), failures.get()));
       }
       PyErr_SetObject(PyExc_RuntimeError, text.get());
-      return nullptr;
+      return {};
     }
     if (full) {
       if (!reasons) reasons = checked(PyList_New(0));
-      return overLimit(inputs, limit, reasons.get());
+      overLimit(inputs, limit, reasons.get());
+      return {};
     }
-    if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return nullptr;
+    if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return {};
     CaptureOutcome outcome;
     uint64_t generation = generation_;
     {
@@ -285,28 +322,28 @@ PyObject* CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       std::unique_ptr<Entry> entry = std::move(outcome.entry);
       CD_CHECK(entry && entry->guards, "a capture to install has no entry");
       if (generation == generation_) return install(std::move(entry), inputs);
-      return nullptr;  // reset() meanwhile: nothing of before it is kept
+      return {};  // reset() meanwhile: nothing of before it is kept
     }
     if (outcome.kind == CaptureOutcome::Kind::Skip && outcome.remember && generation == generation_) {
       skipped_ = true;
       skipReason_ = outcome.reason;
     }
     CD_CHECK(outcome.kind != CaptureOutcome::Kind::Raise || PyErr_Occurred(), "a capture raised without an error set");
-    return nullptr;
+    return {};
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "cdynamo: error without an exception set");
   } catch (const std::exception& error) {
     if (PyErr_Occurred()) PyErr_Clear();
     engineFailed(inputs.function, error.what());
   }
-  return nullptr;
+  return {};
 }
 
-PyObject* CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& inputs) {
+CallOutcome CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& inputs) {
   std::shared_ptr<Entry> entry = std::move(made);
   entries_.insert(entries_.begin(), entry);
   SmallVector<PyObject*, 32> values(static_cast<uint32_t>(entry->guards->wantedCount()), nullptr);
-  if (entry->guards->check(inputs, values.data())) return runEntry(*entry, values.data(), values.size());
+  if (entry->guards->check(inputs, values.data())) return outcomeOf(std::move(entry), values.data(), values.size());
   std::string why = entry->guards->explainMiss(inputs);
   skipped_ = true;
   skipReason_ = "the guards of a new capture do not hold: " + why;
@@ -316,7 +353,7 @@ PyObject* CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& inp
       break;
     }
   engineFailed(inputs.function, skipReason_);
-  return nullptr;
+  return {};
 }
 
 }  // namespace cdynamo

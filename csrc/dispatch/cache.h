@@ -2,11 +2,17 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "dispatch/capture_api.h"
 
 namespace cdynamo {
+
+struct CallOutcome {
+  PyObject* value = nullptr;         // a new reference; null with a Python error set, or with none: to be made eagerly
+  std::shared_ptr<Entry> suspended;  // not null: the capture ended in a break, and the value is the state of its frames
+};
 
 class CodeCache {
  public:
@@ -20,26 +26,31 @@ class CodeCache {
   static std::shared_ptr<CodeCache> find(PyObject* code, PyObject* options);
   // Empties every cache, also while calls are running (they keep the entry they run).
   static void resetAll();
-  // For a compiled function that goes away.
-  static void leave(std::shared_ptr<CodeCache>& cache);
+  // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
+  // functions that eager code called among them), nobody can ask for these any more: they go too.
+  static void leave(ObjectRef options);
   static size_t count();
 
-  // The call itself. `inputs` are bound slots, borrowed and maybe only from the function's defaults. A new reference; null
-  // with a Python error set; or null with no error where the call must be made eagerly.
-  PyObject* call(const FrameInputs& inputs, int recompileLimit);
+  // The call itself, up to its first break. `inputs` are bound slots, borrowed and maybe only from the function's defaults.
+  // The frame hook is off meanwhile.
+  CallOutcome call(const FrameInputs& inputs, int recompileLimit);
+  // The captures of what follows a break in this code.
+  CodeCache* continuation(const ResumeChain* chain);
+  Py_ssize_t continuationCount() const { return static_cast<Py_ssize_t>(continuations_.size()); }
 
   bool onlyEager() const { return entries_.empty() && skipped_; }
   // Borrowed, for comparison; null after the code object's death.
   PyObject* code() const { return codeKey_; }
   void codeDied() { codeKey_ = nullptr; }
+  PyObject* options() const { return options_.get(); }
   const std::string& skipReason() const { return skipReason_; }
   const std::vector<std::shared_ptr<Entry>>& entries() const { return entries_; }
   void clear();
 
  private:
-  PyObject* miss(const FrameInputs& inputs, int recompileLimit);
-  PyObject* overLimit(const FrameInputs& inputs, int limit, PyObject* reasons);
-  PyObject* install(std::unique_ptr<Entry> entry, const FrameInputs& inputs);
+  CallOutcome miss(const FrameInputs& inputs, int recompileLimit);
+  void overLimit(const FrameInputs& inputs, int limit, PyObject* reasons);
+  CallOutcome install(std::unique_ptr<Entry> entry, const FrameInputs& inputs);
   // Drops entries that can never be used again.
   void purge();
   // Whether one more capture for such a call would be too many.
@@ -49,6 +60,7 @@ class CodeCache {
   PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies
   ObjectRef options_;
   std::vector<std::shared_ptr<Entry>> entries_;  // the one used last first
+  std::unordered_map<const ResumeChain*, std::unique_ptr<CodeCache>> continuations_;
   std::string skipReason_;
   uint64_t generation_ = 0;  // moves when the cache is cleared
   bool skipped_ = false;
@@ -56,8 +68,5 @@ class CodeCache {
   bool capturing_ = false;
   bool calledBefore_ = false;
 };
-
-// Runs an entry with the values that its guards handed out (borrowed). A new reference, or null with an error set.
-PyObject* runEntry(Entry& entry, PyObject** values, size_t count);
 
 }  // namespace cdynamo

@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "dispatch/bind.h"
-#include "dispatch/cache.h"
+#include "dispatch/driver.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
@@ -47,7 +48,6 @@ CodeCache* cacheOf(Parts& parts) {
   if (parts.cache && parts.cache->code() == code) [[likely]]
     return parts.cache.get();
   try {
-    CodeCache::leave(parts.cache);
     parts.cache = CodeCache::find(code, parts.options.get());
   } catch (const PythonError&) {
     PyErr_Clear();
@@ -80,7 +80,14 @@ PyObject* tryCompiled(Parts& parts, PyObject* const* args, size_t nargsf, PyObje
   BoundFrame frame;
   if (!bindArguments(parts.function.get(), parts.self.get(), args, nargsf, kwnames, frame)) return nullptr;
   FrameInputs inputs{frame.slots.data(), static_cast<Py_ssize_t>(frame.slots.size()), parts.function.get()};
-  return cache->call(inputs, parts.recompileLimit);
+  return callToEnd(cache, inputs, parts.recompileLimit);
+}
+
+// The function could not be captured; what it calls may be.
+PyObject* callWithHook(Parts& parts, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  ObjectRef callable = parts.callable;
+  FrameHookScope scope(parts.options.get(), parts.recompileLimit, reinterpret_cast<PyFunctionObject*>(parts.function.get())->func_code);
+  return PyObject_Vectorcall(callable.get(), args, nargsf, kwnames);
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -88,6 +95,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
   if (!mustRunEagerly(parts)) {
     PyObject* result = tryCompiled(parts, args, nargsf, kwnames);
     if (result != nullptr || PyErr_Occurred()) return result;
+    if (parts.callable && parts.function) return callWithHook(parts, args, nargsf, kwnames);
   }
   if (!parts.callable) {
     PyErr_SetString(PyExc_RuntimeError, "this compiled function has been cleared by the garbage collector");
@@ -157,8 +165,8 @@ void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (compiled->weakrefs) PyObject_ClearWeakRefs(self);
   clear(self);
-  compiled->parts.options.reset();
-  CodeCache::leave(compiled->parts.cache);
+  compiled->parts.cache.reset();
+  CodeCache::leave(std::move(compiled->parts.options));
   compiled->parts.~Parts();
   auto type = ObjectRef::steal(Py_TYPE(self));
   Py_TYPE(self)->tp_free(self);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/resume.h"
 #include "guards/program.h"
 
 namespace cdynamo {
@@ -21,7 +22,10 @@ struct Entry {
   bool direct = false;
   ObjectRef graph;
   int32_t directOutput = -1;
-  // A Python object for reports (the front's record of the compile), or null.
+  // Not empty: the capture ended in a break. The result is a tuple of what these frames, outermost first, carry over: the
+  // values of each, then its cells.
+  std::vector<ResumeChain::Frame> suspended;
+  // What the front calls this capture, a str such as "0/1" that reports of misses begin with; or null.
   ObjectRef record;
   uint64_t hits = 0;
 };

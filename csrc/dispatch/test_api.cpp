@@ -1,8 +1,10 @@
 #include "dispatch/test_api.h"
 
 #include "base/error.h"
+#include "cpython/frame_hook.h"
 #include "dispatch/bind.h"
 #include "dispatch/capture_api.h"
+#include "dispatch/frame_hook.h"
 #include "guards/test_api.h"
 
 namespace cdynamo {
@@ -96,8 +98,29 @@ PyObject* bind(PyObject*, PyObject* args) {
   return list.release();
 }
 
+PyObject* callWithHook(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
+  if (count < 2) return PyErr_Format(PyExc_TypeError, "options and a callable are needed");
+  FrameHookScope scope(args[0]);
+  return PyObject_Vectorcall(args[1], args + 2, static_cast<size_t>(count - 2), kwnames);
+}
+
+PyObject* isFrameHookInstalled(PyObject*, PyObject*) { return PyBool_FromLong(frameHookInstalled()); }
+
+PyObject* skipTestCode(PyObject*, PyObject* code) {
+  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "a code object is needed");
+  try {
+    skipCode(code);
+    return ObjectRef::share(Py_None).release();
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
 PyMethodDef functions[] = {
     {"_set_test_capture", setTestCapture, METH_O, nullptr},
+    {"_call_with_hook", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callWithHook)), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"_frame_hook_installed", isFrameHookInstalled, METH_NOARGS, nullptr},
+    {"_skip_code", skipTestCode, METH_O, nullptr},
     {"_bind", bind, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

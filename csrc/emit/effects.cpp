@@ -44,15 +44,16 @@ void emitLateCall(Assembler& a, const LateCall& call, const LoadValue& load) {
   a.call(static_cast<int>(call.args.size() + call.kwargs.size()), call.kwargs.empty() ? nullptr : names.get());
 }
 
-void emitEffect(Assembler& a, const Effect& effect, const LoadValue& load) {
+void emitEffect(Assembler& a, const Effect& effect, PyCodeObject* like, const LoadValue& load) {
   const Position before = a.position();
-  if (!effect.frames.empty()) a.setLine(effect.frames.back().line);
-  if (effect.frames.size() <= 1) {
+  size_t inner = effect.frames.size();
+  if (inner && effect.frames.back().code == reinterpret_cast<PyObject*>(like)) a.setLine(effect.frames[--inner].line);
+  if (inner == 0) {
     emitLateCall(a, effect.call, load);
   } else {
-    ObjectRef inner;
-    for (size_t i = 0; i + 1 < effect.frames.size(); i++) inner = makeFrame(effect.frames[i], inner.get());
-    a.loadConst(inner.get());
+    ObjectRef frame;
+    for (size_t i = 0; i < inner; i++) frame = makeFrame(effect.frames[i], frame.get());
+    a.loadConst(frame.get());
     a.loadConst(effect.call.callable);
     for (Value* v : effect.call.args) load(v);
     a.buildTuple(static_cast<int>(effect.call.args.size()));

@@ -12,6 +12,7 @@ using LoadValue = std::function<void(Value*)>;
 // Pushes the result of the call.
 void emitLateCall(Assembler& a, const LateCall& call, const LoadValue& load);
 // Makes the call from frames that have the names, lines and globals of the user's, and drops its result.
-void emitEffect(Assembler& a, const Effect& effect, const LoadValue& load);
+// `like`: the code whose frame the code under construction looks like.
+void emitEffect(Assembler& a, const Effect& effect, PyCodeObject* like, const LoadValue& load);
 
 }  // namespace cdynamo

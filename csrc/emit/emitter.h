@@ -2,7 +2,6 @@
 //
 // The emitted function takes (graph inputs, objects): what the guard program read from the frame's inputs.
 #pragma once
-#include <unordered_map>
 #include <vector>
 
 #include "bytecode/assembler.h"
@@ -19,5 +18,8 @@ struct Emitted {
 
 // Code for a frame that returned `result`. Fills trace.graph.outputs. Throws Unsupported(Unreconstructable).
 Emitted emitReturn(Trace& t, PyCodeObject* like, Value* result, bool gradAtEntry);
+
+// Code for a capture that ends in the middle of its frames: it returns a tuple of `values`. The same otherwise.
+Emitted emitSuspend(Trace& t, PyCodeObject* like, int line, const std::vector<Value*>& values, bool gradAtEntry);
 
 }  // namespace cdynamo

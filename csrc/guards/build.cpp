@@ -87,9 +87,19 @@ class ProgramBuilder {
     return {1, static_cast<int>(source->kind), base};
   }
 
+  int32_t placeOf(const TracePlace* place) {
+    if (place == nullptr) return -1;
+    auto [found, isNew] = placeNumbers_.try_emplace(place, static_cast<int32_t>(program_->places_.size()));
+    if (isNew) {
+      auto* code = reinterpret_cast<PyCodeObject*>(place->code);
+      program_->places_.push_back({ObjectRef::share(code->co_filename), ObjectRef::share(code->co_name), place->line});
+    }
+    return found->second;
+  }
+
   void convertFacts() {
     for (const Fact& fact : facts_.facts()) {
-      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .place = fact.place};
+      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
       bool identity = fact.kind == FactKind::IdentityIs || fact.kind == FactKind::IdentityIsNot;
@@ -350,6 +360,7 @@ class ProgramBuilder {
   std::vector<PyTypeObject*> knownType_;  // by register
   std::vector<int32_t> groupOf_;          // by register
   std::unordered_map<PyTypeObject*, size_t> typeGroupOf_;
+  std::unordered_map<const TracePlace*, int32_t> placeNumbers_;
   std::unordered_multimap<uint64_t, SharedGuard> guardsByHash_;
   std::vector<LevelSteps> steps_;
   bool guardGlobals_ = true;

@@ -1,5 +1,6 @@
 // Facts in words. A second, plain reading of the facts: it shares no state with the fast path.
 #include "base/error.h"
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "guards/constants.h"
@@ -101,14 +102,79 @@ class Explainer {
     tried_.resize(program_.sources_.size(), false);
     for (const GuardFact& fact : program_.facts_) {
       std::string miss = missOf(fact);
-      if (!miss.empty()) return miss;
+      if (!miss.empty()) return withPlace(miss, fact);
     }
     for (uint32_t reg : program_.wanted_)
       if (!value(static_cast<int32_t>(reg))) return absent(static_cast<int32_t>(reg));
     return explainGlobalStateMismatch(program_.globals_);
   }
 
+  // The text of a fact, and in a second column the line and place where the capture relied on it.
+  std::string withPlace(std::string text, const GuardFact& fact) const {
+    if (fact.place < 0) return text;
+    const GuardProgram::Place& place = program_.places_[static_cast<size_t>(fact.place)];
+    if (text.size() < 60) text.resize(60, ' ');
+    std::string line = sourceLine(place);
+    if (!line.empty()) text += "  # " + line;
+    return text + "  # " + strOf(place.file.get()) + ":" + std::to_string(place.line) + " in " + strOf(place.function.get());
+  }
+
+  void describeTree(std::vector<std::string>& lines) const {
+    lines = {"TREE_GUARD_MANAGER:", "+- RootGuardManager", "| +- GLOBAL_STATE: ___check_global_state()"};
+    for (const GuardFact& fact : program_.facts_)
+      if (fact.reg < 0) lines.push_back("| " + leaf(fact));
+    for (const Source& source : program_.sources_)
+      if (source.base == nullptr) describeManager(source, "| ", lines);
+  }
+
  private:
+  static std::string strOf(PyObject* text) {
+    const char* utf8 = PyUnicode_AsUTF8(text);
+    if (utf8 == nullptr) PyErr_Clear();
+    return utf8 ? utf8 : "?";
+  }
+
+  static std::string sourceLine(const GuardProgram::Place& place) {
+    ObjectRef line = ObjectRef::steal(PyObject_CallFunction(importedObject("linecache", "getline"), "Oi", place.file.get(), place.line));
+    ObjectRef stripped = ObjectRef::steal(line ? PyObject_CallMethod(line.get(), "strip", nullptr) : nullptr);
+    if (!stripped) PyErr_Clear();
+    return stripped ? strOf(stripped.get()) : "";
+  }
+
+  std::string leaf(const GuardFact& fact) const { return "+- " + withPlace(std::string(factLabel(fact.kind)) + ": " + condition(fact), fact); }
+
+  void describeManager(const Source& source, const std::string& indent, std::vector<std::string>& lines) const {
+    int32_t reg = static_cast<int32_t>(&source - program_.sources_.data());
+    bool isGlobals = source.kind == SourceKind::Pinned && source.object == program_.rootGlobals_;
+    lines.push_back(indent + "+- GuardManager: source=" + (isGlobals ? "G" : name(reg)) + ", accessed_by=" + accessor(source));
+    for (const GuardFact& fact : program_.facts_)
+      if (fact.reg == reg) lines.push_back(indent + "| " + leaf(fact));
+    for (const Source& child : program_.sources_)
+      if (child.base == &source) describeManager(child, indent + "| ", lines);
+  }
+
+  std::string accessor(const Source& source) const {
+    std::string index = "(" + std::to_string(source.index) + ")";
+    switch (source.kind) {
+      case SourceKind::Local: {
+        std::string key = name(static_cast<int32_t>(&source - program_.sources_.data()));
+        return "FrameLocalsGuardAccessor(key=" + key.substr(2, key.size() - 3) + ", framelocals_idx=" + std::to_string(source.index) + ")";
+      }
+      case SourceKind::Function: return "FunctionGuardAccessor";
+      case SourceKind::ClosureCell: return "ClosureGuardAccessor" + index;
+      case SourceKind::CellContents: return "CellContentsGuardAccessor";
+      case SourceKind::Pinned: return source.object == program_.rootGlobals_ ? "GlobalsGuardAccessor" : "PinnedGuardAccessor";
+      case SourceKind::InstanceDict: return "GetGenericDictGuardAccessor";
+      case SourceKind::DictItem: return "DictGetItemGuardAccessor(" + reprOf(source.object) + ")";
+      case SourceKind::SequenceItem: return "SequenceGetItemGuardAccessor" + index;
+      case SourceKind::DequeItem: return "DequeGetItemGuardAccessor" + index;
+      case SourceKind::Attr: return "GetAttrGuardAccessor(" + strOf(source.object) + ")";
+      case SourceKind::Type: return "TypeGuardAccessor";
+      case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
+    }
+    return "?";
+  }
+
   std::string tensorCondition(const GuardFact& fact, const std::string& subject) const {
     const TensorMeta& meta = program_.tensorMetas_[static_cast<size_t>(fact.number)];
     auto dims = [](const Dims& values) {
@@ -253,6 +319,12 @@ class Explainer {
 };
 
 std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
+
+std::vector<std::string> GuardProgram::describeTree() const {
+  std::vector<std::string> lines;
+  Explainer(*this).describeTree(lines);
+  return lines;
+}
 
 std::vector<std::string> GuardProgram::describe() const {
   Explainer explainer(*this);

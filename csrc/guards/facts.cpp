@@ -26,7 +26,7 @@ uint64_t FactList::keyOf(const Fact& f) {
 
 void FactList::add(Fact fact) {
   if (!seen_.insert(keyOf(fact)).second) return;
-  fact.place = place_;
+  if (placeNow_) fact.place = *placeNow_;
   facts_.push_back(std::move(fact));
 }
 

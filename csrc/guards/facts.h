@@ -6,7 +6,7 @@
 
 #include "base/ref.h"
 #include "shapes/tensor_meta.h"
-#include "source/source.h"
+#include "source/place.h"
 
 namespace cdynamo {
 
@@ -41,8 +41,7 @@ struct Fact {
   ObjectRef name{};
   ObjectRef expected{};
   int64_t number = 0;
-  // Where it was observed, for messages: an index that the interpreter can turn into file and line.
-  int32_t place = -1;
+  const TracePlace* place = nullptr;  // where it was observed, for messages
 };
 
 // Append-only with truncation, so that a checkpoint is a position. Duplicates are not stored twice.
@@ -72,8 +71,8 @@ class FactList {
   void keepOnly(const std::vector<bool>& flags);
   const std::vector<Fact>& facts() const { return facts_; }
   const std::vector<TensorMeta>& tensors() const { return tensors_; }
-  // Place given to facts recorded from now on.
-  void setPlace(int32_t place) { place_ = place; }
+  // Facts are recorded with what `*now` is then.
+  void followPlace(const TracePlace* const* now) { placeNow_ = now; }
 
  private:
   struct KeyEqual;
@@ -82,7 +81,7 @@ class FactList {
   std::vector<Fact> facts_;
   std::vector<TensorMeta> tensors_;
   std::unordered_set<uint64_t> seen_;
-  int32_t place_ = -1;
+  const TracePlace* const* placeNow_ = nullptr;
 };
 
 }  // namespace cdynamo

@@ -79,7 +79,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+          if (attribute == "__traceback__") unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
           if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
           if (attribute == "value") {
@@ -101,7 +101,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     }
     if (isReal(instance)) {
       if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
-        unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+        unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
       if (!held) raiseCurrent(t);
       if (!instance->source) return t.real(std::move(held));
@@ -125,7 +125,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     Value* self = pinnedValue(t, d);
     return call(t, pinnedValue(t, getter), {{self, instance ? instance : t.none(), pinnedValue(t, reinterpret_cast<PyObject*>(owner))}, {}});
   }
-  if (getter) unsupported(BreakReason::UnsupportedAttribute, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
+  if (getter) unsupported(BreakReason::UnsupportedDescriptor, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
   return pinnedValue(t, d);
 }
 
@@ -445,6 +445,26 @@ Value* specialMethod(Trace& t, Value* object, const char* name) {
   return bindDescriptor(t, d, object, type, attribute);
 }
 
+Value* pythonMethod(Trace& t, Value* object, const char* name) {
+  if (object->kind != Kind::Instance) return nullptr;
+  PyObject* attribute = interned(name);
+  PyTypeObject* type = as<InstanceValue>(object)->type;
+  PyObject* d = typeLookup(type, attribute);
+  if (!d || !PyFunction_Check(d)) return nullptr;
+  return bindDescriptor(t, lookUp(t, t.typeOf(object), attribute), object, type, attribute);
+}
+
+Value* pythonGetter(Trace& t, Value* object, PyObject* name) {
+  if (object->kind != Kind::Instance) return nullptr;
+  PyTypeObject* type = as<InstanceValue>(object)->type;
+  PyObject* d = typeLookup(type, name);
+  if (!d || Py_TYPE(d) != &PyProperty_Type || type->tp_getattro != PyObject_GenericGetAttr) return nullptr;
+  ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
+  if (!PyFunction_Check(getter.get())) return nullptr;
+  lookUp(t, t.typeOf(object), name);
+  return pinnedValue(t, getter.get());
+}
+
 // ---- writing ---------------------------------------------------------------------------------------------------------
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
@@ -460,7 +480,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
       return;
     }
-    unsupported(BreakReason::UnsupportedMutation, "setting attribute '" + textOf(name) + "' on " + describe(object));
+    unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
   auto* i = as<InstanceValue>(object);
   PyTypeObject* type = t.typeOf(object);
@@ -493,7 +513,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       call(t, pinnedValue(t, setter), std::move(args));
       return;
     }
-    unsupported(BreakReason::UnsupportedMutation, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
+    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
   DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
   if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");

@@ -183,7 +183,7 @@ FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* glob
   f->code = &code;
   f->locals.assign(static_cast<size_t>(code.localsplusCount()), nullptr);
   f->stack.reserve(static_cast<size_t>(code.maxDepth()) + 4);
-  f->parent = t.frame;
+  f->handledAtEntry = t.handledException;
   f->function = function;
   f->globals = globals;
   f->closure = closure;
@@ -203,13 +203,14 @@ FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* glob
 }
 
 Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   FunctionParts parts = partsOf(t, function);
   const Code& code = decode(reinterpret_cast<PyCodeObject*>(parts.code));
   FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
   bind(t, *f, parts, args);
   noteModuleFrame(t, *f);
   if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR))
-    unsupported(BreakReason::GeneratorFrame, "calling the coroutine function " + text(code.qualname()));
+    unsupported(BreakReason::AsyncCode, "calling the coroutine function " + text(code.qualname()));
   if (code.flags() & CO_GENERATOR) {
     auto* g = t.make<GeneratorValue>();
     g->type = &PyGen_Type;
@@ -217,6 +218,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
     g->function = function;
     return g;
   }
+  f->returnTo = tail;
   runFrame(t, *f);
   Value* result = f->result;
   t.recycleFrame(f);
@@ -227,7 +229,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   static PyObject* finalizer = PyUnicode_InternFromString("__del__");
-  if (lookUp(t, type, finalizer)) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + ", which has a __del__");
+  if (lookUp(t, type, finalizer)) unsupported(BreakReason::FinalizerClass, std::string("making a ") + type->tp_name + ", which has a __del__");
   auto* i = t.make<InstanceValue>();
   i->type = type;
   t.keep(ObjectRef::share(type));
@@ -247,6 +249,7 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
 }
 
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
+  bool pushed = std::exchange(t.tail, ReturnTo::Native) == ReturnTo::Push;
   static PyObject* newName = PyUnicode_InternFromString("__new__");
   static PyObject* initName = PyUnicode_InternFromString("__init__");
   static PyObject* objectNew = typeLookup(&PyBaseObject_Type, newName);
@@ -255,7 +258,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
   PyObject* initMethod = lookUp(t, type, initName);
   Value* made = nullptr;
   if (PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && (!newMethod || !PyFunction_Check(newMethod))) {
-    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
+    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
     // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
     bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() &&
@@ -271,7 +274,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     i->exceptionArgs = t.tuple(args.args);
     made = i;
     if (!(initMethod && PyFunction_Check(initMethod))) {
-      if (!args.kwargs.empty()) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " with keywords");
+      if (!args.kwargs.empty()) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " with keywords");
       return made;
     }
   } else if (newMethod == objectNew) {
@@ -291,7 +294,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     newArgs.args.insert(newArgs.args.begin(), typeValue);
     bool known = false;
     Value* v = callBuiltin(t, newMethod, nullptr, newArgs, known);
-    if (!known) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    if (!known) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     made = v;
   }
   if (initMethod && initMethod != objectInit) {
@@ -300,10 +303,15 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (Py_TYPE(initMethod) == &PyWrapperDescr_Type) {
       bool known = false;
       callBuiltin(t, initMethod, nullptr, initArgs, known);
-      if (!known) unsupported(BreakReason::UnsupportedCall, std::string("initialising a ") + type->tp_name + " object");
+      if (!known) unsupported(BreakReason::ObjectConstruction, std::string("initialising a ") + type->tp_name + " object");
     } else {
       initArgs.args.erase(initArgs.args.begin());
-      Value* result = call(t, bindDescriptor(t, initMethod, made, type, initName), std::move(initArgs));
+      Value* init = bindDescriptor(t, initMethod, made, type, initName);
+      // The new object waits on the caller's stack, where a break in __init__ finds it.
+      if (pushed) t.frame->push(made);
+      t.tail = pushed ? ReturnTo::Init : ReturnTo::Native;
+      Value* result = call(t, init, std::move(initArgs));
+      if (pushed) t.frame->pop();
       if (!isReal(result, Py_None)) raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
     }
   }
@@ -315,6 +323,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
 namespace {
 
 Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   bool known = false;
   Value* v = callBuiltin(t, reinterpret_cast<PyObject*>(type), typeValue, args, known);
   if (known) return v;
@@ -323,30 +332,43 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   PyObject* metaCall = lookUp(t, meta, callName);
   if (metaCall && PyFunction_Check(metaCall)) {
     args.args.insert(args.args.begin(), typeValue);
+    t.tail = tail;
     return call(t, pinnedValue(t, metaCall), std::move(args));
   }
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
-    unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
   }
+  t.tail = tail;
   return construct(t, type, typeValue, std::move(args));
 }
 
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
   if (PyType_Check(object)) {
     t.identity(callable);
+    t.tail = tail;
     return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
+  }
+  if (PyObject* polyfill = polyfillOf(object)) {
+    t.identity(callable);
+    t.tail = tail;
+    return call(t, pinnedValue(t, polyfill), std::move(args));
   }
   bool known = false;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
-  if (PyFunction_Check(object)) return inlineFunction(t, callable, std::move(args));
+  if (PyFunction_Check(object)) {
+    t.tail = tail;
+    return inlineFunction(t, callable, std::move(args));
+  }
   if (PyMethod_Check(object)) {
     static PyObject* funcName = PyUnicode_InternFromString("__func__");
     static PyObject* selfName = PyUnicode_InternFromString("__self__");
     Value* fn = getAttr(t, callable, funcName);
     Value* self = getAttr(t, callable, selfName);
     args.args.insert(args.args.begin(), self);
+    t.tail = tail;
     return call(t, fn, std::move(args));
   }
   if (PyCFunction_Check(object)) {
@@ -358,6 +380,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       PyObject* d = typeLookup(Py_TYPE(self), name);
       if (d && Py_TYPE(d) == &PyMethodDescr_Type) {
         static PyObject* selfName = PyUnicode_InternFromString("__self__");
+        static PyObject* nameName = PyUnicode_InternFromString("__name__");
+        if (callable->source) {
+          t.typeOf(callable);
+          t.constant(t.wrap(name, t.sources.attr(callable->source, nameName)));
+        }
         Value* selfValue = callable->source ? t.wrap(self, t.sources.attr(callable->source, selfName)) : t.wrap(self, t.sources.pinned(self));
         args.args.insert(args.args.begin(), selfValue);
         Value* v = callBuiltin(t, d, nullptr, args, known);
@@ -365,7 +392,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
-  unsupported(BreakReason::UnsupportedCall, "calling " + describe(callable));
+  unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
 }
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.
@@ -386,11 +413,13 @@ Value* call(Trace& t, Value* callable, CallArgs args) {
     }
     case Kind::Real: return callReal(t, callable, std::move(args));
     case Kind::Instance: {
-      if (Value* original = originalOfCompiled(t, as<InstanceValue>(callable))) return call(t, original, std::move(args));
-      if (Value* v = callModule(t, as<InstanceValue>(callable), args)) return v;
-      Value* method = specialMethod(t, callable, "__call__");
-      if (!method) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
-      return call(t, method, std::move(args));
+      ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
+      Value* target = originalOfCompiled(t, as<InstanceValue>(callable));
+      if (!target) target = moduleForward(t, as<InstanceValue>(callable));
+      if (!target) target = specialMethod(t, callable, "__call__");
+      t.tail = tail;
+      if (target) return call(t, target, std::move(args));
+      raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
     }
     case Kind::Property:
       if (as<PropertyValue>(callable)->type == &PyStaticMethod_Type) return call(t, as<PropertyValue>(callable)->get, std::move(args));

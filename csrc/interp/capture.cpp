@@ -9,8 +9,10 @@
 #include "emit/emitter.h"
 #include "graph/executable.h"
 #include "guards/filter.h"
+#include "interp/break_reasons.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
+#include "interp/suspend.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -26,28 +28,21 @@ ObjectRef& frontCallbacks() {
 
 PyObject* frontCallback(const char* name) { return frontCallbacks() ? PyDict_GetItemString(frontCallbacks().get(), name) : nullptr; }
 
-// A list of (file, line, function), the outermost frame first.
-ObjectRef stackOf(const TracePlace* place) {
+// What the front answers; null where there is no front.
+ObjectRef sendEvent(const char* kind, ObjectRef payload) {
+  PyObject* callback = frontCallback("on_event");
+  if (!callback) return {};
+  ObjectRef kindText = checked(PyUnicode_FromString(kind));
+  return checked(PyObject_CallFunctionObjArgs(callback, kindText.get(), payload.get(), nullptr));
+}
+
+ObjectRef listOf(const std::vector<std::string>& texts) {
   ObjectRef list = checked(PyList_New(0));
-  for (; place; place = place->caller) {
-    auto* code = reinterpret_cast<PyCodeObject*>(place->code);
-    ObjectRef row = checked(Py_BuildValue("(OiO)", code->co_filename, place->line, code->co_name));
-    checkedStatus(PyList_Insert(list.get(), 0, row.get()));
+  for (const std::string& text : texts) {
+    ObjectRef line = checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    checkedStatus(PyList_Append(list.get(), line.get()));
   }
   return list;
-}
-
-void sendEvent(const char* kind, ObjectRef payload) {
-  PyObject* callback = frontCallback("on_event");
-  if (!callback) return;
-  ObjectRef kindText = checked(PyUnicode_FromString(kind));
-  ObjectRef done = checked(PyObject_CallFunctionObjArgs(callback, kindText.get(), payload.get(), nullptr));
-}
-
-ObjectRef breakPayload(PyObject* code, const char* reason, const std::string& what, const char* hint, const TracePlace* place) {
-  ObjectRef stack = stackOf(place);
-  return checked(Py_BuildValue("{s:O,s:s,s:s,s:s,s:[s],s:O}", "code", code, "reason", reason, "explanation", what.c_str(), "context", what.c_str(),
-                               "hints", hint, "stack", stack.get()));
 }
 
 bool boolOption(PyObject* options, const char* name) {
@@ -98,11 +93,18 @@ void guardAliasing(Trace& t) {
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options)
-      : function_(function), inputs_(inputs), options_(options), code_(reinterpret_cast<PyFunctionObject*>(function)->func_code) {}
+      : function_(function),
+        inputs_(inputs),
+        options_(options),
+        code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
+        chain_(resumeChainOf(code_)),
+        userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
 
   CaptureOutcome run() {
     fullgraph_ = boolOption(options_, "fullgraph");
     auto start = std::chrono::steady_clock::now();
+    ObjectRef line = resumedAt();
+    record_ = sendEvent("start", checked(Py_BuildValue("{s:O,s:O,s:O}", "code", userCode_, "frame", code_, "resumed_at", line.get())));
     const Code& code = decode(reinterpret_cast<PyCodeObject*>(code_));
     if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
       return skip(nullptr, BreakReason::GeneratorFrame, "a generator or coroutine function");
@@ -117,31 +119,21 @@ class Capture {
     Trace t(names, fn->func_globals);
     t.options.errorOnBreak = errorOnBreakNow();
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
-      return skip(&t, BreakReason::TensorSubclass, "a torch-function or torch-dispatch mode is active", false);
+      return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {
       Value* result = trace(t, code);
-      return finish(t, result, globals, gradScope.before, start);
+      Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(userCode_), result, gradScope.before);
+      return finish(t, std::move(emitted), {}, "return_value", globals, gradScope.before, start);
     } catch (Unsupported& problem) {
-      // The frames' places are kept by the trace; the innermost one at the throw was noted by whoever unwound last.
-      return skip(&t, problem.reason, problem.what);
+      if (isFrameReason(problem.reason) || refusesBreaks(t)) return skip(&t, problem.reason, problem.what);
+      return breakOff(t, problem, globals, gradScope.before, start);
+    } catch (Uncaught&) {
+      return breakOff(t, {BreakReason::UncaughtException, ""}, globals, gradScope.before, start);
     } catch (Raised& raised) {
-      std::string what = describe(raised.exception);
-      if (raised.exception->kind == Kind::Instance && as<InstanceValue>(raised.exception)->exceptionArgs) {
-        PyObject* args = t.snapshot(as<InstanceValue>(raised.exception)->exceptionArgs);
-        ObjectRef text =
-            args ? ObjectRef::steal(PyTuple_GET_SIZE(args) == 1 ? PyObject_Str(PyTuple_GET_ITEM(args, 0)) : PyObject_Repr(args)) : nullptr;
-        const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-        PyErr_Clear();
-        if (utf8) what = std::string(as<InstanceValue>(raised.exception)->type->tp_name) + ": " + utf8;
-      }
-      if (isReal(raised.exception)) {
-        ObjectRef text = ObjectRef::steal(PyObject_Str(realObject(raised.exception)));
-        const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-        PyErr_Clear();
-        if (utf8) what = std::string(Py_TYPE(realObject(raised.exception))->tp_name) + ": " + utf8;
-      }
+      // Seen by code of the library on its way: CPython runs the outermost frame's instruction.
+      t.failedFrame = root_;
       t.failedPlace = raised.place;
-      return skip(&t, BreakReason::UncaughtException, what, false);
+      return breakOff(t, {BreakReason::UncaughtException, ""}, globals, gradScope.before, start);
     }
   }
 
@@ -156,21 +148,123 @@ class Capture {
         cells.push_back(t.wrap(PyTuple_GET_ITEM(fn->func_closure, i), t.sources.closureCell(static_cast<int32_t>(i))));
       closure = t.tuple(std::move(cells));
     }
-    FrameState* f = newFrame(t, code, function, fn->func_globals, closure);
-    for (int i = 0; i < code.parameterCount() && i < inputs_.localCount; i++)
-      if (inputs_.locals[i]) f->locals[static_cast<size_t>(i)] = t.wrap(inputs_.locals[i], t.sources.local(i));
-    noteModuleFrame(t, *f);
-    runFrame(t, *f);
-    return f->result;
+    auto input = [&](int i) { return i < inputs_.localCount && inputs_.locals[i] ? t.wrap(inputs_.locals[i], t.sources.local(i)) : nullptr; };
+    if (chain_) return traceChain(t, function, closure ? as<TupleValue>(closure)->items : std::vector<Value*>{}, input);
+    root_ = newFrame(t, code, function, fn->func_globals, closure);
+    for (int i = 0; i < code.parameterCount(); i++) root_->locals[static_cast<size_t>(i)] = input(i);
+    noteModuleFrame(t, *root_);
+    runFrame(t, *root_);
+    return root_->result;
   }
 
-  CaptureOutcome finish(Trace& t, Value* result, const GlobalState& globals, bool gradAtEntry, std::chrono::steady_clock::time_point start) {
-    Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(code_), result, gradAtEntry);
+  // Sets up frames as they stand after a break and runs them, the innermost first.
+  template <typename Input>
+  Value* traceChain(Trace& t, Value* function, const std::vector<Value*>& cells, Input&& input) {
+    std::vector<FrameState*> frames;
+    int next = 0;
+    size_t cell = 0;
+    for (const ResumeChain::Frame& described : chain_->frames) {
+      const ResumePoint& at = *described.at;
+      FrameState* f = newFrame(t, *at.code, function, described.globals.get(), nullptr);
+      for (int slot : at.locals) f->locals[static_cast<size_t>(slot)] = input(next++);
+      for (bool carried : at.stack) f->push(carried ? input(next++) : t.unbound());
+      Value* handled = at.handled ? input(next++) : nullptr;
+      // What the frame inside starts with; for the innermost, what holds now.
+      f->handledAtEntry = t.handledException;
+      t.handledException = handled;
+      for (int slot : cellSlots(*at.code)) f->locals[static_cast<size_t>(slot)] = cells.at(cell++);
+      f->nextIp = f->ip = at.index;
+      f->returnTo = described.returnTo;
+      f->parent = t.frame;
+      f->awaiting = frames.size() + 1 < chain_->frames.size();
+      f->place->line = at.code->lineOf(at.index);
+      noteModuleFrame(t, *f);
+      t.frame = f;
+      t.place = f->place;
+      frames.push_back(f);
+    }
+    root_ = frames.front();
+    return runChain(t, frames);
+  }
+
+  Value* runChain(Trace& t, const std::vector<FrameState*>& frames) {
+    Value *result = nullptr, *thrown = nullptr;
+    for (size_t i = frames.size(); i-- > 0;) {
+      FrameState& f = *frames[i];
+      t.frame = f.parent;
+      t.place = f.parent ? f.parent->place : nullptr;
+      try {
+        if (f.awaiting && !thrown) acceptResult(t, f, frames[i + 1]->returnTo, result);
+        f.awaiting = false;
+        thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
+        result = f.result;
+      } catch (Raised& raised) {
+        if (i == 0) throw;
+        thrown = raised.exception;
+      } catch (Unsupported&) {
+        if (!t.failedFrame) t.failedFrame = &f;
+        throw;
+      }
+    }
+    return result;
+  }
+
+  // What the instruction that made a call does with its result, and where the frame goes on.
+  static void acceptResult(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    f.nextIp = action == ReturnTo::Redo ? f.ip : f.ip + 1;
+    switch (action) {
+      case ReturnTo::Discard: return;
+      case ReturnTo::Init:
+        if (!isReal(result, Py_None))
+          raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
+        return;
+      case ReturnTo::Operator: {
+        Value *right = f.pop(), *left = f.pop();
+        return f.push(isReal(result, Py_NotImplemented) ? binaryOp(t, f.code->at(f.ip).arg, left, right, true) : result);
+      }
+      case ReturnTo::Truth:
+      case ReturnTo::Falsehood: return f.push(t.boolean(truth(t, result) == (action == ReturnTo::Truth)));
+      default: return f.push(result);
+    }
+  }
+
+  // Reasons for which the frame as a whole is left to CPython.
+  static bool isFrameReason(BreakReason reason) { return reason == BreakReason::UserSkip || reason == BreakReason::RecursionLimit; }
+  bool refusesBreaks(const Trace& t) const { return fullgraph_ || t.options.errorOnBreak; }
+
+  // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
+  CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
+                          std::chrono::steady_clock::time_point start) {
+    std::vector<FrameState*> frames = resumableFrames(t.failedFrame ? t.failedFrame : root_);
+    const TracePlace* place = t.failedPlace ? t.failedPlace : t.place;
+    std::string refused;
+    for (; !frames.empty() && !frames.back()->awaiting; frames.pop_back()) {
+      try {
+        t.graph.outputs.clear();
+        Suspension suspension = suspend(t, frames);
+        Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
+        if (problem.reason != BreakReason::UncaughtException) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
+        return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
+      } catch (Unsupported& second) {
+        refused = second.what;
+      } catch (Raised&) {
+        refused = "an exception while the frame was described";
+      }
+    }
+    if (problem.reason == BreakReason::UncaughtException) return skip(&t, problem.reason, "the function raises", false);
+    return skip(&t, problem.reason, refused.empty() ? problem.what : problem.what + " (not resumed: " + refused + ")");
+  }
+
+  CaptureOutcome finish(Trace& t, Emitted emitted, std::vector<ResumeChain::Frame> suspended, const char* why, const GlobalState& globals,
+                        bool gradAtEntry, std::chrono::steady_clock::time_point start) {
+    balanceGraph(t, gradAtEntry);
     guardAliasing(t);
     setGradEnabled(gradAtEntry);
     auto entry = std::make_unique<Entry>();
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     entry->globals = ObjectRef::share(fn->func_globals);
+    entry->record = record_;
+    entry->suspended = std::move(suspended);
     std::vector<const Source*> wanted;
     ObjectRef program = ObjectRef::share(Py_None);
     bool hasGraph = t.graph.callCount() > 0;
@@ -199,15 +293,14 @@ class Capture {
       entry->directOutput = emitted.direct;
     }
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    ObjectRef guards = checked(PyList_New(0));
-    if (wantsGuardTexts()) {
-      for (const std::string& line : entry->guards->describe()) {
-        ObjectRef text = checked(PyUnicode_FromString(line.c_str()));
-        checkedStatus(PyList_Append(guards.get(), text.get()));
-      }
-    }
-    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:d,s:s,s:n}", "code", code_, "graph", program.get(), "guards", guards.get(), "seconds",
-                                               seconds, "reason", "return_value", "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
+    bool texts = wantsGuardTexts();
+    ObjectRef guards = listOf(texts ? entry->guards->describe() : std::vector<std::string>());
+    ObjectRef tree = listOf(texts ? entry->guards->describeTree() : std::vector<std::string>());
+    ObjectRef line = resumedAt();
+    PyObject* emittedCode = emitted.code ? emitted.code.object() : Py_None;
+    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:d,s:s,s:n}", "code", userCode_, "resumed_at", line.get(), "graph",
+                                               program.get(), "guards", guards.get(), "guard_tree", tree.get(), "emitted", emittedCode, "seconds",
+                                               seconds, "reason", why, "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
     CaptureOutcome outcome;
     outcome.kind = CaptureOutcome::Kind::Install;
     outcome.entry = std::move(entry);
@@ -225,6 +318,13 @@ class Capture {
     return filterFacts(t.facts, flags.get());
   }
 
+  // The line where the capture goes on after a break, or None.
+  ObjectRef resumedAt() const {
+    if (!chain_) return ObjectRef::share(Py_None);
+    const ResumePoint& at = *chain_->frames.back().at;
+    return checked(PyLong_FromLong(at.code->lineOf(at.index)));
+  }
+
   static bool wantsGuardTexts() {
     PyObject* wants = frontCallback("wants_guards");
     if (!wants) return true;
@@ -235,11 +335,10 @@ class Capture {
   CaptureOutcome skip(Trace* t, BreakReason reason, const std::string& what, bool remember = true) {
     if (t) setGradEnabled(gradAtStart_);
     const TracePlace* place = t ? (t->failedPlace ? t->failedPlace : t->place) : nullptr;
-    ObjectRef payload = breakPayload(code_, breakReasonName(reason), what, breakReasonHint(reason), place);
+    ObjectRef payload = breakPayload(userCode_, reason, what, place);
     if ((fullgraph_ || (t && t->options.errorOnBreak)) && reason != BreakReason::UncaughtException) {
       PyObject* make = frontCallback("unsupported");
       if (make) {
-        sendEvent("break", ObjectRef(payload));
         ObjectRef error = checked(PyObject_CallOneArg(make, payload.get()));
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
         CaptureOutcome outcome;
@@ -260,7 +359,11 @@ class Capture {
   const FrameInputs& inputs_;
   PyObject* options_;
   PyObject* code_;
+  const ResumeChain* chain_;  // not null: frames that go on after a break
+  PyObject* userCode_;        // the code that the user wrote
+  FrameState* root_ = nullptr;
   bool fullgraph_ = false;
+  ObjectRef record_;  // what the front calls this capture
   bool gradAtStart_ = gradEnabled();
 };
 

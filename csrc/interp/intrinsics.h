@@ -10,8 +10,8 @@ Value* pinnedValue(Trace& t, PyObject* object);
 // torch.nn.Module.__getattr__: looks in _parameters, _buffers, _modules. `known`: hook is that function; null then means absent.
 Value* moduleGetAttr(Trace& t, PyObject* hook, InstanceValue* module, PyObject* name, bool& known);
 
-// torch.nn.Module.__call__ of a module without hooks: calls forward directly. Null where that does not apply.
-Value* callModule(Trace& t, InstanceValue* module, CallArgs& args);
+// What torch.nn.Module.__call__ of a module without hooks comes to: its forward. Null where that does not apply.
+Value* moduleForward(Trace& t, InstanceValue* module);
 
 // Descriptors implemented in C that have no type of their own in the C API (named tuple fields, functools.cached_property,
 // torch's class properties); null where unknown.

@@ -46,7 +46,7 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
-  if (isTensor(key)) unsupported(BreakReason::ScalarRead, std::string("indexing a ") + what + " with a tensor");
+  if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
 
@@ -56,7 +56,7 @@ struct SliceRange {
 
 SliceRange sliceRange(Trace& t, Value* key, size_t size) {
   PyObject* slice = t.constant(key);
-  if (!slice) unsupported(BreakReason::ScalarRead, "a slice with tensor bounds");
+  if (!slice) unsupported(BreakReason::TensorSliceBounds, "a slice with tensor bounds");
   SliceRange r;
   if (PySlice_Unpack(slice, &r.start, &r.stop, &r.step) < 0) raiseCurrent(t);
   r.count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(size), &r.start, &r.stop, r.step);
@@ -146,13 +146,13 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       PyObject* ck = PyUnicode_Check(c) || PyTuple_Check(c) || PyRange_Check(c) ? t.constant(key) : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
-      unsupported(BreakReason::ScalarRead, "indexing " + describe(container) + " with " + describe(key));
+      unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
     if (Py_TYPE(object) == &PyDictProxy_Type) {
       PyObject* ck = t.constant(key);
       if (ck) return t.real(native(t, PyObject_GetItem(object, ck)));
     }
-    unsupported(BreakReason::UnsupportedOperator, "indexing " + describe(container));
+    unsupported(BreakReason::UnsupportedIndexing, "indexing " + describe(container));
   }
   if (Value* method = specialMethod(t, container, "__getitem__")) return call1(t, method, key);
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
@@ -201,7 +201,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping &&
       Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
-    unsupported(BreakReason::UnsupportedMutation, "assigning to an item of " + describe(container));
+    unsupported(BreakReason::ItemWrite, "assigning to an item of " + describe(container));
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
 }
 
@@ -267,7 +267,7 @@ Py_ssize_t length(Trace& t, Value* v) {
     if (n < 0) raiseCurrent(t);
     return n;
   }
-  if (isReal(v)) unsupported(BreakReason::UnsupportedOperator, "the length of " + describe(v));
+  if (isReal(v)) unsupported(BreakReason::UnsupportedLength, "the length of " + describe(v));
   raise(t, PyExc_TypeError, std::string("object of type '") + t.typeOf(v)->tp_name + "' has no len()");
 }
 
@@ -571,7 +571,7 @@ Value* next(Trace& t, Value* v) {
   if (v->kind == Kind::Generator) return resumeGenerator(t, as<GeneratorValue>(v), t.none(), nullptr);
   Value* method = isReal(v) ? nullptr : specialMethod(t, v, "__next__");
   if (!method) {
-    if (isReal(v)) unsupported(BreakReason::UnsupportedIteration, "the next item of " + describe(v));
+    if (isReal(v)) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(v));
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not an iterator");
   }
   try {
@@ -612,7 +612,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     if (SetValue* s = asSet(v)) {
       t.load(s);
       if (s->items.size() > 1 && (!s->replayable || s->mutated))
-        unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+        unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
       if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
         ObjectRef order = checked(PySequence_Tuple(s->real.get()));
         t.facts.setOrder(s->source, order.get());
@@ -629,7 +629,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
           }
           checkedStatus(PySet_Add(real.get(), k.constant));
         }
-        if (!constant) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+        if (!constant) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
         ObjectRef order = checked(PySequence_Tuple(real.get()));
         std::vector<Value*> items;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); i++) items.push_back(t.realShared(PyTuple_GET_ITEM(order.get(), i)));
@@ -664,7 +664,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
   Value* it = iterate(t, v);
   while (Value* item = next(t, it)) {
     items.push_back(item);
-    if (items.size() > 10'000'000) unsupported(BreakReason::UnsupportedIteration, "an iterator that does not end");
+    if (items.size() > 10'000'000) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
   }
   return items;
 }

@@ -26,6 +26,7 @@ void runInstructions(Trace& t, FrameState& f) {
     f.nextIp = f.ip + 1;
     f.beginInstruction();
     f.atInstruction = t.checkpoint();
+    t.tail = ReturnTo::Native;
     setPlace(t, f, in.pos.line);
     switch (in.op) {
 #define CD_OP(name, pops, pushes, operand) \
@@ -43,14 +44,24 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   const Handler* h = f.code->handlerOf(f.ip);
   if (h == nullptr) return false;
   f.stack.resize(static_cast<size_t>(h->depth));
-  if (h->lasti) f.push(t.integer(f.ip));
+  if (h->lasti) f.push(t.integer(0));  // where it was raised: for tracebacks alone, and 0 is a place in any code
   f.push(exception);
   f.nextIp = h->target;
   return true;
 }
 
+// True where an exception raised by the frame's current instruction meets no handler on its way out of the traced function.
+bool leavesAllFrames(const FrameState& innermost) {
+  for (const FrameState* f = &innermost; f; f = f->parent) {
+    if (f->code->handlerOf(f->ip)) return false;
+    if (f->parent && f->returnTo == ReturnTo::Native) return false;
+  }
+  return true;
+}
+
 struct FrameScope {
   FrameScope(Trace& trace, FrameState& f) : t(trace), frame(trace.frame), place(trace.place) {
+    f.parent = t.frame;
     t.frame = &f;
     if (f.place) t.place = f.place;
     t.depth++;
@@ -81,10 +92,21 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
-      if (!raised.place) raised.place = t.place;
+      if (!raised.place) {
+        raised.place = t.place;
+        if (leavesAllFrames(f)) {
+          // Where nothing catches it, CPython raises it: the instruction is run there, with a traceback of its own.
+          t.failedFrame = &f;
+          throw Uncaught{raised.exception, raised.place};
+        }
+      }
+      if (f.code->at(f.ip).op != Op::Reraise) t.tracebacks[raised.exception].push_back(f.place);
       if (!enterHandler(f, t, raised.exception)) throw;
     } catch (Unsupported&) {
-      if (!t.failedPlace) t.failedPlace = t.place;
+      if (!t.failedFrame) {
+        t.failedPlace = t.place;
+        t.failedFrame = &f;
+      }
       throw;
     }
     t.frame = &f;

@@ -64,7 +64,7 @@ Value* moduleGetAttr(Trace& t, PyObject* hook, InstanceValue* module, PyObject* 
   return nullptr;
 }
 
-Value* callModule(Trace& t, InstanceValue* module, CallArgs& args) {
+Value* moduleForward(Trace& t, InstanceValue* module) {
   const ModuleNames& n = names();
   PyTypeObject* type = t.typeOf(module);
   if (!PyType_IsSubtype(type, n.type) || lookUp(t, type, n.callName) != n.call) return nullptr;
@@ -76,8 +76,7 @@ Value* callModule(Trace& t, InstanceValue* module, CallArgs& args) {
   auto* globals = as<DictValue>(t.wrap(n.moduleDict, t.sources.pinned(n.moduleDict)));
   for (PyObject* hook : n.globalHooks)
     if (!isEmptyDict(t, t.dictGetName(globals, hook))) return nullptr;
-  Value* forward = getAttr(t, module, n.forward);
-  return call(t, forward, args);
+  return getAttr(t, module, n.forward);
 }
 
 void noteModuleFrame(Trace& t, FrameState& f) {

@@ -18,6 +18,7 @@ void handleCall(Trace& t, FrameState& f, const Instr& in) {
     // super() itself finds its arguments; a shadowed name is called without them.
     if (!isReal(callable, reinterpret_cast<PyObject*>(&PySuper_Type))) args = {};
   }
+  t.tail = ReturnTo::Push;
   f.push(call(t, callable, std::move(args)));
 }
 
@@ -31,7 +32,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   args.args = itemsOf(t, positional);
   if (kwargs) {
     DictValue* d = asDict(kwargs);
-    if (!d) unsupported(BreakReason::UnsupportedCall, "** with " + describe(kwargs));
+    if (!d) unsupported(BreakReason::KeywordUnpacking, "** with " + describe(kwargs));
     t.complete(d);
     for (const DictEntry& e : d->entries) {
       if (!e.value) continue;
@@ -41,6 +42,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
       args.kwargs.emplace_back(t.keep(ObjectRef::steal(name)), e.value);
     }
   }
+  t.tail = ReturnTo::Push;
   f.push(call(t, callable, std::move(args)));
 }
 
@@ -61,11 +63,27 @@ void handleMakeFunction(Trace& t, FrameState& f, const Instr& in) {
 void handleJump(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
 void handleJumpBackward(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
 
+namespace {
+
+// The truth of the value that the instruction takes from the stack; a __bool__ written in Python can break.
+bool truthOfOperand(Trace& t, Value* v) {
+  Value* method = pythonMethod(t, v, "__bool__");
+  if (!method) return truth(t, v);
+  t.tail = ReturnTo::Redo;
+  Value* answer = call(t, method, {});
+  if (t.typeOf(answer) != &PyBool_Type) raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
+  return truth(t, answer);
+}
+
+}  // namespace
+
+void handleUnaryNot(Trace& t, FrameState& f, const Instr&) { f.push(t.boolean(!truthOfOperand(t, f.pop()))); }
+
 void handlePopJumpIfTrue(Trace& t, FrameState& f, const Instr& in) {
-  if (truth(t, f.pop())) f.nextIp = in.target;
+  if (truthOfOperand(t, f.pop())) f.nextIp = in.target;
 }
 void handlePopJumpIfFalse(Trace& t, FrameState& f, const Instr& in) {
-  if (!truth(t, f.pop())) f.nextIp = in.target;
+  if (!truthOfOperand(t, f.pop())) f.nextIp = in.target;
 }
 void handlePopJumpIfNone(Trace& t, FrameState& f, const Instr& in) {
   if (isSame(t, f.pop(), t.none())) f.nextIp = in.target;
@@ -130,7 +148,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
     f.nextIp = in.target;
     return;
   }
-  if (!isSame(t, sent, t.none())) unsupported(BreakReason::UnsupportedIteration, "sending a value into " + describe(receiver));
+  if (!isSame(t, sent, t.none())) unsupported(BreakReason::SendValue, "sending a value into " + describe(receiver));
   Value* item = next(t, receiver);
   if (item) return f.push(item);
   f.push(t.none());
@@ -155,11 +173,11 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   throw Raised{exception};
 }
 
-void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "an async generator"); }
-void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "await"); }
-void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async with"); }
+void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "an async generator"); }
+void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "await"); }
+void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async with"); }
 
 }  // namespace cdynamo

@@ -14,6 +14,7 @@ void handleBeforeWith(Trace& t, FrameState& f, const Instr&) {
           std::string("'") + t.typeOf(manager)->tp_name + "' object does not support the context manager protocol" +
               (enter ? " (missed __exit__ method)" : ""));
   f.push(exit);
+  t.tail = ReturnTo::Push;
   f.push(call(t, enter, {}));
 }
 
@@ -23,6 +24,7 @@ void handleWithExceptStart(Trace& t, FrameState& f, const Instr&) {
   Value* type = t.realShared(reinterpret_cast<PyObject*>(t.typeOf(exception)));
   // Stands for the traceback: not None, and refused where anything but that is asked.
   static PyObject* traceback = importedObject("cdynamo.polyfills", "some_traceback");
+  t.tail = ReturnTo::Push;
   f.push(call(t, exit, {{type, exception, t.realShared(traceback)}, {}}));
 }
 
@@ -66,8 +68,8 @@ void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
   f.push(t.boolean(match));
 }
 
-void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
-void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
+void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
+void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
 
 void handleReraise(Trace&, FrameState& f, const Instr&) { throw Raised{f.pop()}; }
 

@@ -6,15 +6,41 @@ namespace cdynamo {
 
 // ---- operators and attributes ----------------------------------------------------------------------------------------
 
+namespace {
+
+// A special method that is all of the instruction: called so that a break inside it can go on after the instruction.
+Value* callLast(Trace& t, Value* method, CallArgs args, ReturnTo to = ReturnTo::Push) {
+  t.tail = to;
+  return call(t, method, std::move(args));
+}
+
+}  // namespace
+
 void handleUnaryPositive(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '+', f.pop())); }
 void handleUnaryNegative(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '-', f.pop())); }
 void handleUnaryInvert(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '~', f.pop())); }
-void handleUnaryNot(Trace& t, FrameState& f, const Instr&) { f.push(t.boolean(!truth(t, f.pop()))); }
+
+namespace {
+
+// binaryOp, with a method of the left operand called so that it can break. The operands wait on the stack for the case
+// that it gives NotImplemented.
+Value* callBinaryMethod(Trace& t, FrameState& f, int op, Value* left, Value* right) {
+  Value* method = leftMethod(t, op, left, right);
+  if (!method) return binaryOp(t, op, left, right);
+  f.push(left);
+  f.push(right);
+  Value* result = callLast(t, method, {{right}, {}}, ReturnTo::Operator);
+  f.pop();
+  f.pop();
+  return isReal(result, Py_NotImplemented) ? binaryOp(t, op, left, right, true) : result;
+}
+
+}  // namespace
 
 void handleBinaryOp(Trace& t, FrameState& f, const Instr& in) {
   Value* right = f.pop();
   Value* left = f.pop();
-  f.push(binaryOp(t, in.arg, left, right));
+  f.push(callBinaryMethod(t, f, in.arg, left, right));
 }
 
 void handleCompareOp(Trace& t, FrameState& f, const Instr& in) {
@@ -32,20 +58,26 @@ void handleIsOp(Trace& t, FrameState& f, const Instr& in) {
 void handleContainsOp(Trace& t, FrameState& f, const Instr& in) {
   Value* container = f.pop();
   Value* item = f.pop();
-  f.push(t.boolean(contains(t, container, item) != (in.arg != 0)));
+  Value* method = pythonMethod(t, container, "__contains__");
+  bool found = method ? truth(t, callLast(t, method, {{item}, {}}, in.arg ? ReturnTo::Falsehood : ReturnTo::Truth)) : contains(t, container, item);
+  f.push(t.boolean(found != (in.arg != 0)));
 }
 
 void handleBinarySubscr(Trace& t, FrameState& f, const Instr&) {
   Value* key = f.pop();
   Value* container = f.pop();
-  f.push(getItem(t, container, key));
+  Value* method = pythonMethod(t, container, "__getitem__");
+  f.push(method ? callLast(t, method, {{key}, {}}) : getItem(t, container, key));
 }
 
 void handleStoreSubscr(Trace& t, FrameState& f, const Instr&) {
   Value* key = f.pop();
   Value* container = f.pop();
   Value* value = f.pop();
-  setItem(t, container, key, value);
+  if (Value* method = pythonMethod(t, container, "__setitem__"))
+    callLast(t, method, {{key, value}, {}}, ReturnTo::Discard);
+  else
+    setItem(t, container, key, value);
 }
 
 void handleDeleteSubscr(Trace& t, FrameState& f, const Instr&) {
@@ -54,8 +86,12 @@ void handleDeleteSubscr(Trace& t, FrameState& f, const Instr&) {
   delItem(t, container, key);
 }
 
-void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) { f.push(getAttr(t, f.pop(), in.object)); }
-void handleLoadMethod(Trace& t, FrameState& f, const Instr& in) { f.push(getAttr(t, f.pop(), in.object)); }
+void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) {
+  Value* object = f.pop();
+  Value* getter = pythonGetter(t, object, in.object);
+  f.push(getter ? callLast(t, getter, {{object}, {}}) : getAttr(t, object, in.object));
+}
+void handleLoadMethod(Trace& t, FrameState& f, const Instr& in) { handleLoadAttr(t, f, in); }
 
 void handleStoreAttr(Trace& t, FrameState& f, const Instr& in) {
   Value* object = f.pop();
@@ -99,11 +135,11 @@ void handleBuildString(Trace& t, FrameState& f, const Instr& in) {
     PyObject* c = t.constant(v);
     if (!c && isLateText(v)) {
       Value* late = lateJoin(t, t.string(""), items);
-      if (!late) unsupported(BreakReason::UnsupportedOperator, "a string made from computed values");
+      if (!late) unsupported(BreakReason::UnsupportedText, "a string made from computed values");
       f.push(late);
       return;
     }
-    if (!c) unsupported(BreakReason::UnsupportedOperator, "a string made from " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "a string made from " + describe(v));
     checkedStatus(PyList_Append(parts.get(), c));
   }
   static PyObject* empty = PyUnicode_InternFromString("");

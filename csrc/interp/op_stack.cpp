@@ -33,7 +33,20 @@ void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
   f.push(v);
 }
 
+namespace {
+
+// An existing object that runs code when it dies must die here, not when the captured code has ended.
+void checkDropped(Value* old) {
+  if (!old || old->kind == Kind::Tensor) return;
+  PyObject* object = isReal(old) ? realObject(old) : old->kind == Kind::Instance ? as<InstanceValue>(old)->real.get() : nullptr;
+  if (object && old->source && Py_TYPE(object)->tp_finalize)
+    unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
+}
+
+}  // namespace
+
 void handleStoreFast(Trace&, FrameState& f, const Instr& in) {
+  checkDropped(f.locals[static_cast<size_t>(in.arg)]);
   Value* v = f.pop();
   f.locals[static_cast<size_t>(in.arg)] = v->kind == Kind::Unbound ? nullptr : v;
   if (v->kind == Kind::Tensor) {
@@ -45,6 +58,7 @@ void handleStoreFast(Trace&, FrameState& f, const Instr& in) {
 void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
   if (f.locals[static_cast<size_t>(in.arg)] == nullptr)
     raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, in.arg) + "' where it is not associated with a value");
+  checkDropped(f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
 }
 

@@ -191,7 +191,21 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 
 }  // namespace
 
-Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
+const char* reflectedMethod(int op) { return kBinary[op % kInplace].reflected; }
+const char* operatorSymbol(int op) { return kBinary[op % kInplace].symbol; }
+
+Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
+  if (left->kind != Kind::Instance) return nullptr;
+  const OperatorNames& names = kBinary[op % kInplace];
+  Value* method = pythonMethod(t, left, names.method);
+  if (!method) return nullptr;
+  if (op >= kInplace && specialMethod(t, left, (std::string("__i") + (names.method + 2)).c_str())) return nullptr;
+  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
+  bool rightFirst = a != b && PyType_IsSubtype(b, a);
+  return rightFirst ? nullptr : method;
+}
+
+Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
   if (isLateText(a) || (isLateText(b) && base != 6)) {
@@ -215,7 +229,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
     // "..." % (...): the parts as real copies, or as their text where only that is asked for.
     if (asDict(b)) {
       ObjectRef copy = snapshot(t, b);
-      if (!copy) unsupported(BreakReason::UnsupportedOperator, "% with " + describe(b));
+      if (!copy) unsupported(BreakReason::UnsupportedText, "% with " + describe(b));
       return t.real(native(t, PyUnicode_Format(ca, copy.get())));
     }
     std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
@@ -227,7 +241,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
           if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
-            unsupported(BreakReason::UnsupportedOperator, "% with " + describe(parts[i]));
+            unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
         parts[i] = str(t, parts[i]);
         PyObject* c = t.constant(parts[i]);
         late |= !c;
@@ -255,7 +269,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b) {
     bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && b->kind == Kind::Instance;
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
-    if (a->kind == Kind::Instance)
+    if (a->kind == Kind::Instance && !leftAsked)
       if (Value* v = trySpecial(t, a, names.method, b)) return v;
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
@@ -386,7 +400,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
                  PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
-      unsupported(BreakReason::UnsupportedOperator, "comparing " + describe(v));
+      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
   if (op == Py_EQ || op == Py_NE) {
     // Different kinds, or objects without their own comparison: identity.
@@ -476,7 +490,7 @@ bool truth(Trace& t, Value* v) {
       if (!type->tp_as_number || !type->tp_as_number->nb_bool) {
         if ((!type->tp_as_mapping || !type->tp_as_mapping->mp_length) && (!type->tp_as_sequence || !type->tp_as_sequence->sq_length)) return true;
       }
-      unsupported(BreakReason::UnsupportedOperator, "the truth of " + describe(v));
+      unsupported(BreakReason::UnsupportedTruth, "the truth of " + describe(v));
     }
     case Kind::List:
     case Kind::Tuple:
@@ -632,7 +646,7 @@ Value* repr(Trace& t, Value* v) {
       return t.real(native(t, PyObject_Repr(made.get())));
     }
   }
-  unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+  unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
 }
 
 Value* str(Trace& t, Value* v) {
@@ -652,7 +666,7 @@ Value* str(Trace& t, Value* v) {
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
         PyObject* copies = t.snapshot(i->exceptionArgs);
-        if (!copies || PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+        if (!copies || PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
         ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
         return t.real(native(t, PyObject_Str(made.get())));
       }
@@ -669,11 +683,11 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedOperator, "the ascii text of " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
     v = t.real(native(t, PyObject_ASCII(c)));
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
-  if (spec && !cs) unsupported(BreakReason::UnsupportedOperator, "a format specification made from " + describe(spec));
+  if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (isTensor(v) || isLateText(v))
     if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
   if (v->kind == Kind::Instance) {
@@ -702,7 +716,7 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
 
 Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
-  if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a tensor used as an index");
+  if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
   return method ? call(t, method, {}) : nullptr;
 }

@@ -47,9 +47,19 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name);  // null: abse
 Value* bindDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
 // The special method looked up on the type and bound; null where the type has none.
 Value* specialMethod(Trace& t, Value* object, const char* name);
+// The same, where it is written in Python and nothing but its result matters: the call of it is all that the instruction does.
+Value* pythonMethod(Trace& t, Value* object, const char* name);
+// The getter, written in Python, of a property whose result is getattr(object, name) as it is; null for all else.
+Value* pythonGetter(Trace& t, Value* object, PyObject* name);
 
 // ---- operators ----
-Value* binaryOp(Trace& t, int nbOp, Value* left, Value* right);
+// leftAsked: the left operand's method has given NotImplemented.
+Value* binaryOp(Trace& t, int nbOp, Value* left, Value* right, bool leftAsked = false);
+// The method written in Python of the left operand that a binary operator calls first; null where it is not that simple.
+Value* leftMethod(Trace& t, int nbOp, Value* left, Value* right);
+// Names of a binary operator: its reflected method, and its sign in messages.
+const char* reflectedMethod(int nbOp);
+const char* operatorSymbol(int nbOp);
 Value* unaryOp(Trace& t, char op, Value* operand);  // '-', '+', '~'
 Value* compareOp(Trace& t, int op, Value* left, Value* right);
 bool isSame(Trace& t, Value* left, Value* right);
@@ -114,6 +124,8 @@ bool hasTensor(const CallArgs& args);
 Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: absent
 // The handler table's answer for a callable, or null where the table does not know it.
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+// The Python function that is traced instead of a C callable, or null.
+PyObject* polyfillOf(PyObject* callable);
 
 std::string describe(Value* v);  // for messages
 // module.qualname() of a callable, as CPython's messages about bad calls have it.

@@ -97,8 +97,10 @@ bool readTensorMeta(PyObject* object, TensorMeta& out, TensorOddity* oddity) {
   out.dtype = static_cast<DType>(type);
   out.device = {static_cast<int8_t>(device.type()), static_cast<int8_t>(device.index())};
   out.layout = static_cast<int8_t>(c10::kStrided);
+  // Asked first: for a view whose base was written to, this makes the function that the other two know.
+  bool computed = static_cast<bool>(tensor.grad_fn());
   out.requiresGrad = tensor.requires_grad();
-  out.isLeaf = tensor.is_leaf();
+  out.isLeaf = !computed;
   out.isInference = tensor.is_inference();
   out.isConj = tensor.is_conj();
   out.isNeg = tensor.is_neg();

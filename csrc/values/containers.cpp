@@ -147,7 +147,7 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
 // A key that stands for an existing object by identity is looked up among existing keys: it must be that object again.
 void Trace::pinKey(const DictKey& k) {
   if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
-  if (isTensor(k.value)) unsupported(BreakReason::HashOrCompare, "a tensor as key of an existing dict or set");
+  if (isTensor(k.value)) unsupported(BreakReason::TensorKey, "a tensor as key of an existing dict or set");
   if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
 }
 
@@ -250,7 +250,7 @@ void Trace::complete(DictValue* d) {
     ObjectRef tuple = checked(PyList_AsTuple(keys.get()));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); i++) {
       PyObject* key = PyTuple_GET_ITEM(tuple.get(), i);
-      if (isTensor(key)) unsupported(BreakReason::HashOrCompare, "iterating over a dict with tensors as keys");
+      if (isTensor(key)) unsupported(BreakReason::TensorKey, "iterating over a dict with tensors as keys");
     }
     facts.dictKeys(d->source, tuple.get());
   }

@@ -9,26 +9,10 @@
 
 namespace cdynamo {
 
-namespace {
-
-struct ReasonText {
-  const char* name;
-  const char* hint;
-};
-constexpr ReasonText kReasons[] = {
-#define CD_BREAK(id, hint) {#id, hint},
-#include "interp/break_reasons.def"
-#undef CD_BREAK
-};
-
-}  // namespace
-
-const char* breakReasonName(BreakReason reason) { return kReasons[static_cast<size_t>(reason)].name; }
-const char* breakReasonHint(BreakReason reason) { return kReasons[static_cast<size_t>(reason)].hint; }
-
 void unsupported(BreakReason reason, std::string what) { throw Unsupported{reason, std::move(what)}; }
 
 Trace::Trace(std::vector<std::string> localNames, PyObject* rootGlobals) : sources(std::move(localNames), rootGlobals) {
+  facts.followPlace(&place);
   none_ = make<RealValue>(ObjectRef::share(Py_None));
   true_ = make<RealValue>(ObjectRef::share(Py_True));
   false_ = make<RealValue>(ObjectRef::share(Py_False));

@@ -10,17 +10,17 @@
 #include "source/evaluate.h"
 #include "source/source.h"
 #include "values/journal.h"
+#include "values/return_to.h"
 #include "values/value.h"
 
 namespace cdynamo {
 
 enum class BreakReason : uint16_t {
-#define CD_BREAK(id, hint) id,
+#define CD_BREAK(name, number, title, explanation, hints, example) name,
 #include "interp/break_reasons.def"
 #undef CD_BREAK
 };
 const char* breakReasonName(BreakReason reason);
-const char* breakReasonHint(BreakReason reason);
 
 // Thrown where the trace cannot go on. `what` says what was tried, in the user's terms.
 struct Unsupported {
@@ -33,6 +33,12 @@ struct Unsupported {
 struct Raised {
   Value* exception;
   const TracePlace* place = nullptr;  // where it was raised, filled on the way out of the innermost frame
+};
+
+// The same where no frame of the trace handles it: thrown at the instruction that raised it.
+struct Uncaught {
+  Value* exception;
+  const TracePlace* place;
 };
 
 struct Checkpoint {
@@ -153,14 +159,20 @@ class Trace {
   // mode: the real context that was entered now; left again by exit(mode) in leaveState, or when the trace ends.
   void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node);
   Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
+  bool hasEnteredStates() const { return !entered_.empty(); }
 
   // Where the interpreter is, for nodes and messages.
   const TracePlace* place = nullptr;
   const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
   FrameState* frame = nullptr;              // innermost
-  int depth = 0;                            // of inlined calls
+  FrameState* failedFrame = nullptr;        // innermost when an Unsupported was thrown, or an exception that nothing catches
+  // Set by who makes a call whose value goes straight to the current instruction; the next call() takes it.
+  ReturnTo tail = ReturnTo::Native;
+  int depth = 0;  // of inlined calls
   int vmapLevel = 0;
   Value* handledException = nullptr;  // what a bare raise would raise; null: none
+  // Where an exception has passed, innermost first: its traceback.
+  std::unordered_map<const Value*, std::vector<const TracePlace*>> tracebacks;
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();

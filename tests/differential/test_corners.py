@@ -75,7 +75,7 @@ def fresh_split_each_call():
     return across_calls(lambda x: (x + 1, b"a b".split()))
 
 
-@scenario(skip="UnsupportedCall")
+@scenario(skip="*")
 def fresh_translation_table_each_call():
     return across_calls(lambda x: (x + 1, str.maketrans("a", "b")))
 
@@ -341,7 +341,7 @@ def finalizer_runs():
     return Setup(f, lambda: (t(3),), watch=lambda: [gc.collect(), list(log)][1])
 
 
-@scenario(skip="UncaughtException")
+@scenario()
 def grad_mode_after_uncaught():
     def f(x):
         with torch.no_grad():
@@ -351,7 +351,7 @@ def grad_mode_after_uncaught():
     return Setup(f, lambda: (t(3, grad=True),))
 
 
-@scenario(skip="UncaughtException")
+@scenario(graphs=1)
 def grad_mode_left_off_by_raise():
     def f(x):
         torch.set_grad_enabled(False)
@@ -360,7 +360,7 @@ def grad_mode_left_off_by_raise():
     return Setup(f, lambda: [torch.set_grad_enabled(True), (t(3, grad=True),)][1])
 
 
-@scenario(skip="UncaughtException")
+@scenario()
 def effects_before_uncaught():
     log = []
 
@@ -374,7 +374,7 @@ def effects_before_uncaught():
     return Setup(f, lambda: (t(3), Node("n")), watch=lambda: log)
 
 
-@case(lambda: (t(3, grad=True),), skip="UnsupportedMutation")
+@case(lambda: (t(3, grad=True),), skip="ViewMetadataChange")
 def view_write_makes_base_require_grad(p):
     z = torch.zeros(3)
     v = z[0:2]
@@ -383,7 +383,7 @@ def view_write_makes_base_require_grad(p):
     return z, v, before, z.requires_grad, v.requires_grad, (z * 2).requires_grad, z.is_leaf
 
 
-@case(lambda: (t(3, grad=True),), skip="UnsupportedMutation")
+@case(lambda: (t(3, grad=True),), skip="ViewMetadataChange")
 def base_write_makes_view_require_grad(p):
     z = torch.zeros(3)
     v = z[0:2]
@@ -407,7 +407,7 @@ def inplace_changes_shape(x, y):
     return x.shape, x + 1, y.shape
 
 
-@scenario(skip="UncaughtException")
+@scenario(graphs=0)
 def inplace_on_leaf_that_requires_grad():
     return Setup(lambda x: x.add_(1), lambda: (t(3, grad=True),))
 

@@ -102,7 +102,7 @@ def multiple_values_caught(x):
         return x + 1, error.args
 
 
-@case(lambda: (t(3),), skip="UncaughtException")
+@case(lambda: (t(3),))
 def wrong_call_raises(x):
     def g(a, b):
         return a
@@ -202,7 +202,7 @@ def closure_unassigned_later():
     return Setup(f, lambda: (t(3),), changes=[change])
 
 
-@case(lambda: (t(3),), skip="UncaughtException")
+@case(lambda: (t(3),))
 def unbound_local(x):
     x = x + 1
     if x.shape[0] > 100:

@@ -622,6 +622,21 @@ def function_argument():
 
 
 @scenario(after_change=(1,))
+def method_descriptor_argument():
+    return varied(lambda x, f: f(x), torch.Tensor.sin, torch.Tensor.cos)
+
+
+@scenario(after_change=(1,))
+def bound_tensor_method_argument():
+    return varied(lambda x, f: x + f(), t(3).sin, t(3).cos)
+
+
+@scenario(after_change=(1,))
+def bound_list_method_argument():
+    return varied(lambda x, f: x + f(1), [5, 1].index, [5, 1, 1].count)
+
+
+@scenario(after_change=(1,))
 def class_argument():
     class A:
         def __call__(self, x):
@@ -634,8 +649,9 @@ def class_argument():
     return varied(lambda x, c: c()(x), A, B)
 
 
-@scenario(after_change=(0,))
+@scenario(after_change=(1,))
 def torch_function_mode_entered():
+    """Under a mode the function runs eagerly; the mode's handler, where the mode is off, is captured."""
     from torch.overrides import TorchFunctionMode
 
     class Doubler(TorchFunctionMode):

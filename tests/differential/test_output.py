@@ -196,7 +196,7 @@ def printed_before_a_caught_exception(x):
     return x + 1
 
 
-@case(lambda: (t(3),), skip="UncaughtException")
+@case(lambda: (t(3),))
 def printed_before_an_exception(x):
     y = x + 1
     print("before", y)

@@ -45,7 +45,7 @@ class Watched:
         if kind == "capture" and payload["graph"] is not None:
             self.graphs.append([getattr(n[1], "__name__", str(n[1])) for n in payload["graph"].describe(False) if n[0].startswith("call")])
         elif kind == "break":
-            self.breaks.append((payload["reason"], payload["explanation"]))
+            self.breaks.append((payload["reason"], payload["context"]))
         self.recompiles += kind == "recompile"
 
 

@@ -66,14 +66,11 @@ def test_recompiles_and_limit(caplog):
     seen = []
     f = cdynamo.compile(lambda x, n: x + n, backend="eager", dynamic=False)
     with cdynamo._events.listening(lambda kind, payload: seen.append((kind, payload))), cdynamo.config.patch(recompile_limit=2):
-        for n in ("", "a", "b", "c"):
-            with pytest.raises(TypeError):
-                f(x, n)
         for shape in (1, 2, 3, 4):
             assert f(torch.ones(shape), 1).shape == (shape,)
     kinds = [kind for kind, _ in seen]
     assert kinds.count("capture") == 2 and "size" in next(p["failed"][0] for k, p in seen if k == "recompile")
-    assert "recompile limit" in caplog.text
+    assert "hit config.recompile_limit (2)" in caplog.text
 
 
 def test_installed():

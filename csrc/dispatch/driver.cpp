@@ -1,0 +1,294 @@
+#include "dispatch/driver.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "dispatch/frame_hook.h"
+
+namespace cdynamo {
+
+namespace {
+
+static_assert(sizeof(ObjectRef) == sizeof(PyObject*));
+
+struct ActiveFrame {
+  const ResumePoint* at = nullptr;
+  ReturnTo returnTo = ReturnTo::Native;
+  ObjectRef globals;
+  ObjectRef closure;  // tuple of cells, or null
+  std::vector<ObjectRef> values;
+
+  PyObject** data() { return reinterpret_cast<PyObject**>(values.data()); }
+};
+
+// The exception that the thread is handling: ours to change while the frames run, put back at the end.
+class HandledException {
+ public:
+  HandledException() : outside_(ObjectRef::steal(PyErr_GetHandledException())) {}
+  ~HandledException() { PyErr_SetHandledException(outside_.get()); }
+  HandledException(const HandledException&) = delete;
+  HandledException& operator=(const HandledException&) = delete;
+  void set(const ActiveFrame& f) { PyErr_SetHandledException(f.at->handled ? f.values.back().get() : outside_.get()); }
+
+ private:
+  ObjectRef outside_;
+};
+
+ObjectRef fetchException() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  ObjectRef ownedType = ObjectRef::steal(type), ownedTraceback = ObjectRef::steal(traceback);
+  return ObjectRef::steal(value);
+}
+
+void restoreException(PyObject* exception) {
+  PyErr_Restore(ObjectRef::share(Py_TYPE(exception)).release(), ObjectRef::share(exception).release(), PyException_GetTraceback(exception));
+}
+
+PyObject* raiseAgain(PyObject* self, PyObject*) {
+  restoreException(self);
+  return nullptr;
+}
+
+PyMethodDef raiseAgainDef = {"raise_again", raiseAgain, METH_NOARGS, nullptr};
+
+// A call without arguments that makes another one.
+struct PendingCall {
+  PyObject* function;
+  PyObject* const* args;
+  size_t count;
+};
+
+PyObject* makePendingCall(PyObject* self, PyObject*) {
+  auto* pending = static_cast<PendingCall*>(PyCapsule_GetPointer(self, nullptr));
+  return pending ? PyObject_Vectorcall(pending->function, pending->args, pending->count, nullptr) : nullptr;
+}
+
+PyMethodDef makePendingCallDef = {"call", makePendingCall, METH_NOARGS, nullptr};
+
+ObjectRef functionOf(PyCodeObject* code, const ActiveFrame& f) {
+  ObjectRef function = checked(PyFunction_New(reinterpret_cast<PyObject*>(code), f.globals.get()));
+  if (f.closure) checkedStatus(PyFunction_SetClosure(function.get(), f.closure.get()));
+  return function;
+}
+
+class Driver {
+ public:
+  Driver(const std::shared_ptr<CodeCache>& root, int limit) : root_(root), limit_(limit) {}
+
+  PyObject* run(CallOutcome outcome) {
+    frames_.emplace_back();
+    size_t count = 1;  // innermost frames that the outcome is about
+    for (;;) {
+      // These frames have ended, or stopped at an instruction that CPython is to run.
+      bool goesOn = false;
+      if (outcome.suspended) {
+        replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
+        outcome = {};
+        goesOn = runStep(frames_.back());
+        if (!goesOn) frames_.pop_back();
+      } else {
+        ObjectRef result = ObjectRef::steal(outcome.value);
+        ReturnTo action = frames_[frames_.size() - count].returnTo;
+        frames_.resize(frames_.size() - count);
+        if (result && frames_.empty()) return result.release();
+        if (result) goesOn = resumeWith(std::move(result), action);
+      }
+      if (!goesOn && !unwind()) return nullptr;
+      outcome = goOn(count);
+    }
+  }
+
+ private:
+  // So many frames at most go on in one capture: in deep recursion the outer ones wait.
+  static constexpr size_t kMostTogether = 8;
+  // And so many are on Python's stack while an eager part runs.
+  static constexpr size_t kMostCarriers = 64;
+
+  // The innermost frames with those they had inlined, from the tuple that the capture's code returned.
+  void replaceInnermost(size_t count, const Entry& entry, ObjectRef state) {
+    CD_CHECK(PyTuple_CheckExact(state.get()), "a capture that ended in a break gave no state");
+    ReturnTo outermost = frames_[frames_.size() - count].returnTo;
+    frames_.resize(frames_.size() - count);
+    Py_ssize_t next = 0;
+    auto take = [&] {
+      CD_CHECK(next < PyTuple_GET_SIZE(state.get()), "a capture that ended in a break gave too few values");
+      return ObjectRef::share(PyTuple_GET_ITEM(state.get(), next++));
+    };
+    for (const ResumeChain::Frame& frame : entry.suspended) {
+      ActiveFrame& f = frames_.emplace_back();
+      f.at = frame.at;
+      f.returnTo = &frame == &entry.suspended.front() ? outermost : frame.returnTo;
+      f.globals = frame.globals;
+      for (size_t i = 0; i < frame.at->valueCount(); i++) f.values.push_back(take());
+      size_t cells = cellSlots(*frame.at->code).size();
+      if (cells == 0) continue;
+      f.closure = checked(PyTuple_New(static_cast<Py_ssize_t>(cells)));
+      for (size_t i = 0; i < cells; i++) PyTuple_SET_ITEM(f.closure.get(), static_cast<Py_ssize_t>(i), take().release());
+    }
+  }
+
+  // False with an error set where the instruction raised and the frame does not handle it.
+  bool runStep(ActiveFrame& f) {
+    const ResumeStep& step = f.at->step();
+    handled_.set(f);
+    ObjectRef out = runEagerly(step.code.get(), f);
+    if (!out) return false;
+    Py_ssize_t size = PyTuple_GET_SIZE(out.get());
+    const ResumePoint* to = step.exits.at(PyLong_AsSize_t(PyTuple_GET_ITEM(out.get(), size - 1)));
+    std::vector<ObjectRef> values;
+    auto item = [&](size_t i) { return ObjectRef::share(PyTuple_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i))); };
+    for (size_t i = 0; i < to->locals.size(); i++) values.push_back(item(to->stackValues + i));
+    for (size_t i = 0; i < to->stackValues; i++) values.push_back(item(i));
+    if (to->handled) values.push_back(f.values.back());
+    f.at = to;
+    f.values = std::move(values);
+    return true;
+  }
+
+  // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is.
+  CallOutcome goOn(size_t& count) {
+    count = std::min(frames_.size(), kMostTogether);
+    std::vector<ResumeChain::Frame> chain;
+    std::vector<PyObject*> values, cells;
+    for (size_t i = frames_.size() - count; i < frames_.size(); i++) {
+      ActiveFrame& f = frames_[i];
+      chain.push_back({f.at, chain.empty() ? ReturnTo::Native : f.returnTo, f.globals});
+      values.insert(values.end(), f.data(), f.data() + f.values.size());
+      if (f.closure)
+        cells.insert(cells.end(), &PyTuple_GET_ITEM(f.closure.get(), 0), &PyTuple_GET_ITEM(f.closure.get(), 0) + PyTuple_GET_SIZE(f.closure.get()));
+    }
+    ActiveFrame& innermost = frames_.back();
+    const ResumeChain* known = resumeChain(std::move(chain));
+    ObjectRef function = checked(PyFunction_New(known->signature.object(), innermost.globals.get()));
+    if (!cells.empty()) {
+      ObjectRef closure = checked(PyTuple_New(static_cast<Py_ssize_t>(cells.size())));
+      for (size_t i = 0; i < cells.size(); i++) PyTuple_SET_ITEM(closure.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(cells[i]).release());
+      checkedStatus(PyFunction_SetClosure(function.get(), closure.get()));
+    }
+    handled_.set(innermost);
+    FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get()};
+    CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
+    if (outcome.value || PyErr_Occurred()) return outcome;
+    count = 1;
+    return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
+  }
+
+  static void follow(ActiveFrame& f, const ResumeEdge& edge, const ObjectRef& first, const ObjectRef& second) {
+    std::vector<ObjectRef> values;
+    for (int from : edge.take) values.push_back(from >= 0 ? f.values[static_cast<size_t>(from)] : from == -1 ? first : second);
+    f.at = edge.to;
+    f.values = std::move(values);
+  }
+
+  // What the instruction that made the call does with its result. False with an error set.
+  static ObjectRef useResult(ActiveFrame& caller, ReturnTo action, ObjectRef result) {
+    switch (action) {
+      case ReturnTo::Init:
+        if (result.get() != Py_None) PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'", Py_TYPE(result.get())->tp_name);
+        return result.get() == Py_None ? result : nullptr;
+      case ReturnTo::Truth:
+      case ReturnTo::Falsehood: {
+        int truth = PyObject_IsTrue(result.get());
+        return truth < 0 ? nullptr : ObjectRef::share((truth != 0) == (action == ReturnTo::Truth) ? Py_True : Py_False);
+      }
+      case ReturnTo::Operator: {
+        if (result.get() != Py_NotImplemented) return result;
+        size_t right = caller.values.size() - 1 - caller.at->handled;
+        return ObjectRef::steal(caller.at->reflectedOperator(caller.values[right - 1].get(), caller.values[right].get()));
+      }
+      default: return result;
+    }
+  }
+
+  bool resumeWith(ObjectRef result, ReturnTo action) {
+    ActiveFrame& f = frames_.back();
+    ObjectRef used = useResult(f, action, std::move(result));
+    if (!used) return false;
+    follow(f, f.at->returnEdge(action), used, nullptr);
+    return true;
+  }
+
+  // Takes the pending exception outwards to the first frame that handles it. False where there is none.
+  bool unwind() {
+    while (!frames_.empty()) {
+      ActiveFrame& f = frames_.back();
+      ObjectRef exception = fetchException();
+      // The entry of this frame in the traceback.
+      ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
+      ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
+      const ResumeEdge* edge = f.at->raiseEdge();
+      if (edge) {
+        exception = fetchException();
+        follow(f, *edge, exception, checked(PyLong_FromLong(0)));
+        return true;
+      }
+      frames_.pop_back();
+    }
+    return false;
+  }
+
+  // A part of the innermost frame that CPython runs, called from frames that look like those outside it. What it calls may
+  // be captured.
+  ObjectRef runEagerly(PyCodeObject* code, ActiveFrame& f) {
+    ObjectRef function = functionOf(code, f);
+    skipCode(reinterpret_cast<PyObject*>(code));
+    FrameHookScope hook(root_->options(), limit_);
+    const size_t outside = std::min(frames_.size() - 1, kMostCarriers);
+    if (outside == 0) return ObjectRef::steal(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
+    std::vector<PendingCall> pending(outside + 1);
+    std::vector<ObjectRef> carriers(outside), callees(outside);
+    pending[outside] = {function.get(), f.data(), f.values.size()};
+    for (size_t i = outside; i-- > 0;) {
+      ObjectRef capsule = checked(PyCapsule_New(&pending[i + 1], nullptr, nullptr));
+      callees[i] = checked(PyCFunction_New(&makePendingCallDef, capsule.get()));
+      carriers[i] = carrierOf(frames_[frames_.size() - 1 - outside + i]);
+      pending[i] = {carriers[i].get(), reinterpret_cast<PyObject* const*>(&callees[i]), 1};
+    }
+    ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(carriers[0].get(), pending[0].args, 1, nullptr));
+    if (!result) dropCarriers(outside);
+    return result;
+  }
+
+  // A function f(callee) that only calls it, in a frame that has the name and line of this one.
+  static ObjectRef carrierOf(const ActiveFrame& f) {
+    PyObject* code = reinterpret_cast<PyObject*>(f.at->carrier());
+    skipCode(code);
+    return checked(PyFunction_New(code, f.globals.get()));
+  }
+
+  // Takes the entries of the carriers off the pending exception's traceback: unwind() adds them where the exception passes.
+  static void dropCarriers(size_t count) {
+    ObjectRef exception = fetchException();
+    ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
+    for (size_t i = 0; i < count && traceback; i++) traceback = ObjectRef::share(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_next);
+    PyException_SetTraceback(exception.get(), traceback ? traceback.get() : Py_None);
+    restoreException(exception.get());
+  }
+
+  std::shared_ptr<CodeCache> root_;
+  int limit_;
+  HandledException handled_;
+  std::vector<ActiveFrame> frames_;
+};
+
+}  // namespace
+
+PyObject* callToEnd(const std::shared_ptr<CodeCache>& cache, const FrameInputs& inputs, int recompileLimit) {
+  CallOutcome outcome = cache->call(inputs, recompileLimit);
+  if (!outcome.suspended) [[likely]]
+    return outcome.value;
+  try {
+    return Driver(cache, recompileLimit).run(std::move(outcome));
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "cdynamo: error without an exception set");
+  } catch (const std::exception& error) {
+    PyErr_Format(PyExc_RuntimeError, "cdynamo: internal error after a break: %s", error.what());
+  }
+  return nullptr;
+}
+
+}  // namespace cdynamo

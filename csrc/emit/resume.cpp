@@ -1,0 +1,379 @@
+#include "emit/resume.h"
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "bytecode/assembler.h"
+#include "bytecode/liveness.h"
+#include "cpython/compat.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+namespace {
+
+// What about a code object matters to its continuations.
+struct Traits {
+  bool readsFrame = false;  // may look at its own locals by name: all are carried
+  bool readsSelf = false;   // super() without arguments reads the first parameter
+};
+
+const Traits& traitsOf(const Code& code) {
+  static auto& table = *new std::unordered_map<PyObject*, Traits>;
+  auto [found, fresh] = table.try_emplace(reinterpret_cast<PyObject*>(code.pyCode()));
+  Traits& traits = found->second;
+  if (!fresh) return traits;
+  for (const Instr& in : code.instrs()) {
+    if (operandOf(in.op) != Operand::Name) continue;
+    const char* name = PyUnicode_AsUTF8(in.object);
+    if (!name) {
+      PyErr_Clear();
+      continue;
+    }
+    for (const char* reader : {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "breakpoint", "set_trace", "stack"})
+      traits.readsFrame |= std::strcmp(name, reader) == 0;
+    traits.readsSelf |= std::strcmp(name, "super") == 0;
+  }
+  return traits;
+}
+
+struct Key {
+  PyObject* code;
+  InstrIndex index;
+  bool handled;
+  std::vector<int> locals;
+  std::vector<bool> stack;
+  bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+  size_t operator()(const Key& k) const {
+    size_t h = (reinterpret_cast<size_t>(k.code) >> 4) * 31 + static_cast<size_t>(k.index) * 2 + k.handled;
+    for (int slot : k.locals) h = h * 1000003 + static_cast<size_t>(slot);
+    return h * 1000003 + std::hash<std::vector<bool>>()(k.stack);
+  }
+};
+
+// Never destroyed: entries and running drivers point into it.
+auto& points() {
+  static auto& table = *new std::unordered_map<Key, std::unique_ptr<ResumePoint>, KeyHash>;
+  return table;
+}
+auto& chainsBySignature() {
+  static auto& table = *new std::unordered_map<PyObject*, const ResumeChain*>;
+  return table;
+}
+
+ObjectRef text(const std::string& s) { return checked(PyUnicode_InternFromString(s.c_str())); }
+
+const ResumePoint* intern(std::shared_ptr<const Code> code, InstrIndex index, std::vector<int> locals, std::vector<bool> stack, bool handled) {
+  Key key{reinterpret_cast<PyObject*>(code->pyCode()), index, handled, std::move(locals), std::move(stack)};
+  auto& slot = points()[key];
+  if (slot) return slot.get();
+  slot = std::make_unique<ResumePoint>();
+  slot->code = std::move(code);
+  slot->index = index;
+  slot->locals = std::move(key.locals);
+  slot->stack = std::move(key.stack);
+  slot->handled = handled;
+  for (bool carried : slot->stack) slot->stackValues += carried;
+  return slot.get();
+}
+
+bool isCarried(const Code& code, const LiveSet& live, int slot) {
+  if (code.isCellOrFree(slot)) return false;
+  const Traits& traits = traitsOf(code);
+  return live.contains(slot) || traits.readsFrame || (traits.readsSelf && slot == 0);
+}
+
+// The function of a point's values under construction: parameters, the code's other locals, its cells as free variables.
+struct PointFunction {
+  explicit PointFunction(const ResumePoint& point) : a(CodeSpec::like(point.code->pyCode())), at(point) {
+    const Code& code = *point.code;
+    CodeSpec& spec = a.spec();
+    spec.localsplus.clear();
+    spec.flags &= ~(CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+    spec.posOnlyCount = spec.kwOnlyCount = 0;
+    slots.assign(static_cast<size_t>(code.localsplusCount()), -1);
+    for (int slot : point.locals) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
+    for (size_t i = 0; i < point.stack.size(); i++) stack.push_back(point.stack[i] ? spec.addLocal(text("___stack" + std::to_string(i)).get()) : -1);
+    if (point.handled) spec.addLocal(text("___handled").get());
+    spec.argcount = static_cast<int>(spec.localsplus.size());
+    for (int slot = 0; slot < code.localsplusCount(); slot++)
+      if (!code.isCellOrFree(slot) && slots[static_cast<size_t>(slot)] < 0) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
+    if (point.stackValues != point.stack.size())
+      for (int i = 0; i <= code.maxDepth(); i++) temps.push_back(spec.addLocal(text("___slot" + std::to_string(i)).get()));
+    for (int slot : cellSlots(code)) slots[static_cast<size_t>(slot)] = spec.addFree(code.localName(slot));
+    a.setLine(code.lineOf(point.index));
+    a.prologue();
+    for (size_t i = 0; i < stack.size(); i++) {
+      if (stack[i] < 0) {
+        a.emit(Op::LoadFastAndClear, temps.back());
+        continue;
+      }
+      a.loadFast(stack[i]);
+      a.deleteFast(stack[i]);
+    }
+    if (point.handled) a.deleteFast(a.spec().argcount - 1);
+  }
+
+  Assembler a;
+  const ResumePoint& at;
+  std::vector<int> slots;  // our slot for each of the code's
+  std::vector<int> stack;  // our slot for each stack value; -1: none
+  std::vector<int> temps;  // for moving a stack with marks of unbound locals in it
+};
+
+}  // namespace
+
+std::vector<int> cellSlots(const Code& code) {
+  std::vector<int> slots;
+  for (int slot = 0; slot < code.localsplusCount(); slot++)
+    if (code.isCellOrFree(slot)) slots.push_back(slot);
+  return slots;
+}
+
+bool isResumable(const Code& code) {
+  if ((code.flags() & (CO_OPTIMIZED | CO_NEWLOCALS)) != (CO_OPTIMIZED | CO_NEWLOCALS)) return false;
+  if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return false;
+  // super() reads the first parameter from where CPython put it.
+  return !(traitsOf(code).readsSelf && code.localsplusCount() > 0 && code.isCellOrFree(0) && code.argcount() > 0);
+}
+
+const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<bool>& bound, std::vector<bool> stack, bool handled) {
+  LiveSet live = liveAt(code, index);
+  std::vector<int> locals;
+  for (int slot = 0; slot < code.localsplusCount(); slot++)
+    if (bound[static_cast<size_t>(slot)] && isCarried(code, live, slot)) locals.push_back(slot);
+  return intern(decodeShared(code.pyCode()), index, std::move(locals), std::move(stack), handled);
+}
+
+namespace {
+
+struct ChainHash {
+  size_t operator()(const std::vector<ResumeChain::Frame>& frames) const {
+    size_t h = frames.size();
+    for (const auto& f : frames)
+      h = (h * 1000003 + (reinterpret_cast<size_t>(f.at) >> 4)) * 31 + static_cast<size_t>(f.returnTo) +
+          (reinterpret_cast<size_t>(f.globals.get()) >> 4);
+    return h;
+  }
+};
+
+Ref<PyCodeObject> makeSignature(const std::vector<ResumeChain::Frame>& frames) {
+  const ResumePoint& innermost = *frames.back().at;
+  CodeSpec spec = CodeSpec::like(innermost.code->pyCode());
+  spec.localsplus.clear();
+  spec.flags = CO_OPTIMIZED | CO_NEWLOCALS;
+  spec.posOnlyCount = spec.kwOnlyCount = 0;
+  for (size_t i = 0; i < frames.size(); i++) {
+    // Names of the outer frames carry their distance.
+    const ResumePoint& at = *frames[i].at;
+    std::string suffix = i + 1 == frames.size() ? "" : "___" + std::to_string(frames.size() - 1 - i);
+    for (int slot : at.locals) {
+      const char* name = PyUnicode_AsUTF8(at.code->localName(slot));
+      if (!name) throw PythonError{};
+      spec.addLocal(text(name + suffix).get());
+    }
+    for (size_t k = 0; k < at.stack.size(); k++)
+      if (at.stack[k]) spec.addLocal(text("___stack" + std::to_string(k) + suffix).get());
+    if (at.handled) spec.addLocal(text("___handled" + suffix).get());
+  }
+  spec.argcount = static_cast<int>(spec.localsplus.size());
+  for (const ResumeChain::Frame& f : frames)
+    for (int slot : cellSlots(*f.at->code)) spec.addFree(f.at->code->localName(slot));
+  Assembler a(std::move(spec));
+  a.setLine(innermost.code->lineOf(innermost.index));
+  a.prologue();
+  a.loadNone();
+  a.returnValue();
+  return a.finish();
+}
+
+}  // namespace
+
+const ResumeChain* resumeChain(std::vector<ResumeChain::Frame> frames) {
+  static auto& table = *new std::unordered_map<std::vector<ResumeChain::Frame>, std::unique_ptr<ResumeChain>, ChainHash>;
+  auto& chain = table[frames];
+  if (chain) return chain.get();
+  auto made = std::make_unique<ResumeChain>();
+  made->signature = makeSignature(frames);
+  made->frames = std::move(frames);
+  chain = std::move(made);
+  chainsBySignature()[chain->signature.object()] = chain.get();
+  return chain.get();
+}
+
+const ResumeChain* resumeChainOf(PyObject* code) {
+  auto found = chainsBySignature().find(code);
+  return found == chainsBySignature().end() ? nullptr : found->second;
+}
+
+PyCodeObject* ResumePoint::continuation() const {
+  if (continuation_) return continuation_.get();
+  PointFunction f(*this);
+  std::vector<Label> labels = f.a.newLabels(code->size());
+  f.a.jump(labels[static_cast<size_t>(index)]);
+  f.a.copyCode(*code, labels, f.slots);
+  continuation_ = f.a.finish();
+  return continuation_.get();
+}
+
+namespace {
+
+// The edge to instruction `to`, with `kept` slots of the stack and then `pushed` new values.
+ResumeEdge edgeTo(const ResumePoint& from, InstrIndex to, size_t kept, const std::vector<int>& pushed) {
+  LiveSet live = liveAt(*from.code, to);
+  ResumeEdge edge;
+  std::vector<int> locals;
+  for (size_t i = 0; i < from.locals.size(); i++) {
+    if (!isCarried(*from.code, live, from.locals[i])) continue;
+    locals.push_back(from.locals[i]);
+    edge.take.push_back(static_cast<int>(i));
+  }
+  std::vector<bool> stack(from.stack.begin(), from.stack.begin() + static_cast<ptrdiff_t>(kept));
+  int value = static_cast<int>(from.locals.size());
+  for (bool carried : stack)
+    if (carried) edge.take.push_back(value++);
+  for (int p : pushed) {
+    stack.push_back(true);
+    edge.take.push_back(p);
+  }
+  if (from.handled) edge.take.push_back(static_cast<int>(from.valueCount()) - 1);
+  edge.to = intern(from.code, to, std::move(locals), std::move(stack), from.handled);
+  return edge;
+}
+
+class StepWriter {
+ public:
+  explicit StepWriter(const ResumePoint& point) : f_(point), at_(point), made_(std::make_unique<ResumeStep>()) {}
+
+  std::unique_ptr<ResumeStep> write() {
+    const Code& code = *at_.code;
+    Instr in = code.at(at_.index);
+    const Handler* handler = code.handlerOf(at_.index);
+    Label jumped = f_.a.newLabel(), raised = f_.a.newLabel();
+    if (handler) f_.a.beginHandler(raised, handler->lasti, handler->depth);
+    if (operandOf(in.op) == Operand::Local) in.arg = f_.slots[static_cast<size_t>(in.arg)];
+    if (in.op == Op::Reraise) in.arg = 0;  // the place to restore is one of another code object
+    bool jumps = operandOf(in.op) == Operand::Jump;
+    jumps ? f_.a.copyJump(in, jumped) : f_.a.copy(in);
+    if (handler) f_.a.endHandler();
+    f_.a.setPosition(in.pos);
+    const size_t depth = at_.stack.size();
+    if (fallsThrough(in.op)) exit(at_.index + 1, lowest(depth, code.depthAt(at_.index + 1)), false);
+    if (jumps) {
+      f_.a.bind(jumped);
+      exit(in.target, lowest(depth, code.depthAt(in.target)), false);
+    }
+    if (handler) {
+      f_.a.bind(raised);
+      if (handler->lasti) {
+        // Means something in this code object only.
+        f_.a.swap(2);
+        f_.a.popTop();
+        f_.a.loadConst(checked(PyLong_FromLong(0)).get());
+        f_.a.swap(2);
+      }
+      exit(handler->target, static_cast<size_t>(handler->depth), true);
+    }
+    made_->code = f_.a.finish();
+    return std::move(made_);
+  }
+
+ private:
+  static size_t lowest(size_t before, int after) { return std::min(before, static_cast<size_t>(after)); }
+
+  // Returns everything that the point behind the exit carries. The lowest `same` slots of the stack are as before.
+  void exit(InstrIndex to, size_t same, bool raised) {
+    const Code& code = *at_.code;
+    const Instr& in = code.at(at_.index);
+    std::vector<bool> bound(static_cast<size_t>(code.localsplusCount()), false);
+    for (int slot : at_.locals) bound[static_cast<size_t>(slot)] = true;
+    if (!raised && in.op == Op::StoreFast) bound[static_cast<size_t>(in.arg)] = true;
+    if (!raised && (in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear)) bound[static_cast<size_t>(in.arg)] = false;
+    std::vector<bool> stack(static_cast<size_t>(code.depthAt(to)), true);
+    for (size_t i = 0; i < same; i++) stack[i] = at_.stack[i];
+    const ResumePoint* point = resumePoint(code, to, bound, stack, at_.handled);
+    if (point->stackValues != point->stack.size()) {
+      // Marks of unbound locals cannot go into a tuple: all slots are moved to locals, and those with values loaded again.
+      for (size_t i = stack.size(); i-- > 0;) f_.a.storeFast(f_.temps[i]);
+      for (size_t i = 0; i < stack.size(); i++)
+        if (stack[i]) f_.a.loadFast(f_.temps[i]);
+    }
+    for (int slot : point->locals) f_.a.loadFast(f_.slots[static_cast<size_t>(slot)]);
+    f_.a.loadConst(checked(PyLong_FromSize_t(made_->exits.size())).get());
+    f_.a.buildTuple(static_cast<int>(point->stackValues + point->locals.size()) + 1);
+    f_.a.returnValue();
+    made_->exits.push_back(point);
+  }
+
+  PointFunction f_;
+  const ResumePoint& at_;
+  std::unique_ptr<ResumeStep> made_;
+};
+
+}  // namespace
+
+const ResumeStep& ResumePoint::step() const {
+  if (!step_) step_ = StepWriter(*this).write();
+  return *step_;
+}
+
+const ResumeEdge& ResumePoint::returnEdge(ReturnTo action) const {
+  auto& edge = return_[static_cast<size_t>(action)];
+  if (!edge) {
+    std::vector<int> pushed;
+    if (action != ReturnTo::Discard && action != ReturnTo::Init) pushed.push_back(-1);
+    size_t kept = action == ReturnTo::Operator ? stack.size() - 2 : stack.size();
+    edge = std::make_unique<ResumeEdge>(edgeTo(*this, action == ReturnTo::Redo ? index : index + 1, kept, pushed));
+  }
+  return *edge;
+}
+
+const ResumeEdge* ResumePoint::raiseEdge() const {
+  const Handler* handler = code->handlerOf(index);
+  if (!handler) return nullptr;
+  if (!raise_) {
+    std::vector<int> pushed;
+    if (handler->lasti) pushed.push_back(-2);
+    pushed.push_back(-1);
+    raise_ = std::make_unique<ResumeEdge>(edgeTo(*this, handler->target, static_cast<size_t>(handler->depth), pushed));
+  }
+  return raise_.get();
+}
+
+PyCodeObject* ResumePoint::carrier() const {
+  if (carrier_) return carrier_.get();
+  CodeSpec spec = CodeSpec::like(code->pyCode());
+  spec.localsplus.clear();
+  spec.flags = CO_OPTIMIZED | CO_NEWLOCALS;
+  spec.posOnlyCount = spec.kwOnlyCount = 0;
+  spec.addLocal(text("callee").get());
+  spec.argcount = 1;
+  Assembler a(std::move(spec));
+  a.setPosition(code->at(index).pos);
+  a.prologue();
+  a.loadFast(0);
+  a.call(0);
+  a.returnValue();
+  carrier_ = a.finish();
+  return carrier_.get();
+}
+
+PyObject* ResumePoint::reflectedOperator(PyObject* left, PyObject* right) const {
+  const Instr& in = code->at(index);
+  if (Py_TYPE(left) != Py_TYPE(right)) {
+    ObjectRef method = checked(PyUnicode_InternFromString(reflectedMethod(in.arg)));
+    if (PyObject* function = typeLookup(Py_TYPE(right), method.get())) {
+      PyObject* operands[] = {right, left};
+      ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(function, operands, 2, nullptr));
+      if (!result || result.get() != Py_NotImplemented) return result.release();
+    }
+  }
+  return PyErr_Format(PyExc_TypeError, "unsupported operand type(s) for %s: '%.100s' and '%.100s'", operatorSymbol(in.arg), Py_TYPE(left)->tp_name,
+                      Py_TYPE(right)->tp_name);
+}
+
+}  // namespace cdynamo
