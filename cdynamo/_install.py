@@ -112,9 +112,8 @@ def _both_stances(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def set_both(stance: Any) -> Any:
         if stance.stance not in STANCES:
             raise RuntimeError(f"invalid torch.compile stance {stance!r}")
-        before = theirs(stance)
-        change(stance)
-        return before
+        change(stance)  # first: it may refuse
+        return theirs(stance)
 
     set_both._dynamo_forbidden = True  # type: ignore[attr-defined]
     return set_both

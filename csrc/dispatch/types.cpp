@@ -6,6 +6,7 @@
 #include "dispatch/cache.h"
 #include "dispatch/callable.h"
 #include "dispatch/capture_api.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/module_call.h"
 #include "dispatch/settings.h"
 #include "dispatch/test_api.h"
@@ -91,7 +92,7 @@ PyObject* changeRunOnly(PyObject*, PyObject* args) {
   return PyLong_FromLong(runOnlyDepth());
 }
 
-PyObject* inCompiledRegion(PyObject*, PyObject*) { return PyBool_FromLong(CaptureScope::active()); }
+PyObject* inCompiledRegion(PyObject*, PyObject*) { return PyBool_FromLong(CaptureScope::active() || frameHookIsOn()); }
 
 PyMethodDef functions[] = {
     {"configure", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure)), METH_VARARGS | METH_KEYWORDS, nullptr},

@@ -423,6 +423,17 @@ def test_set_stance_in_compiled_code(api):
             cdynamo.compile(f, backend="eager")(x)
 
 
+def test_set_stance_in_an_eager_part(api):
+    def f(x):
+        api.skip_frame()
+        with api.set_stance("force_eager"):
+            return x + 1
+
+    with pytest.raises(RuntimeError, match="set_stance in a torch.compile region"):
+        cdynamo.compile(f, backend="eager")(x)
+    assert torch.equal(cdynamo.compile(lambda x: x + 1, backend="eager")(x), x + 1)
+
+
 # ---- recompiles, errors, run -------------------------------------------------------------------------------------------
 
 
