@@ -171,9 +171,7 @@ class StackTexts:
         return found
 
 
-def node_items(
-    node: NodeDescription, name: str, is_parameter: bool, fixed: str | None, maker: ExampleMaker, texts: StackTexts
-) -> dict[str, Any]:
+def node_items(node: NodeDescription, name: str, is_parameter: bool, fixed: str | None, maker: ExampleMaker, texts: StackTexts) -> dict[str, Any]:
     """All of one node's meta."""
     op, target, _args, _kwargs, _hint, result, stack, source = node
     items: dict[str, Any] = {}

@@ -166,10 +166,13 @@ PyObject* polyfillOf(PyObject* callable) {
   return table.find(callable) ? nullptr : table.polyfill(callable);
 }
 
+Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
+  Value* v = callOutput(t, callable, callableValue, args, known);
+  return known ? v : callMarked(t, callable, callableValue, args, known);
+}
+
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
-  if (Value* v = callOutput(t, callable, callableValue, args, known); known) return v;
-  if (Value* v = callMarked(t, callable, callableValue, args, known); known) return v;
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);

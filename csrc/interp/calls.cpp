@@ -346,6 +346,8 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
+  bool known = false;
+  if (Value* v = callByUsersRules(t, object, callable, args, known); known) return v;
   if (PyType_Check(object)) {
     t.identity(callable);
     t.tail = tail;
@@ -356,7 +358,6 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
-  bool known = false;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
     t.tail = tail;

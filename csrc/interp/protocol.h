@@ -126,6 +126,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: abse
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 // The Python function that is traced instead of a C callable, or null.
 PyObject* polyfillOf(PyObject* callable);
+// A call that decorators (allow_in_graph, ...) or torch._dynamo.config say something about; `known` false for all others.
+Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 
 std::string describe(Value* v);  // for messages
 // module.qualname() of a callable, as CPython's messages about bad calls have it.

@@ -126,7 +126,7 @@ def test_disable_forms(api):
     a, c, m, linear = A(), C(1), M(), torch.nn.Linear(3, 3)
     forms = [a.method, api.disable(a.free), c, m, api.disable(linear), api.disable(torch.sin), api.disable(Watched(torch.cos).fn)]
     for form in forms:
-        w = Watched(lambda x: form(x) + 1)
+        w = Watched(lambda x, form=form: form(x) + 1)
         assert torch.equal(w(x), form(x) + 1)
         assert w.breaks and w.breaks[0][0] == "Disabled", (form, w.breaks)
     with pytest.raises(AssertionError):
@@ -375,7 +375,7 @@ def test_set_stance_recompiles(api, told):
         assert told(0) == 1 and told(1) == 2
     with api.set_stance("fail_on_recompile"):
         assert told(0) == 1
-        with pytest.raises(RuntimeError, match="Detected recompile when torch.compile stance is 'fail_on_recompile'[^$]*guard failure"):
+        with pytest.raises(RuntimeError, match=r"Detected recompile when torch.compile stance is 'fail_on_recompile'[^$]*guard failure"):
             told(1)
     assert told(1) == 1
 
@@ -429,7 +429,7 @@ def test_set_stance_in_an_eager_part(api):
         with api.set_stance("force_eager"):
             return x + 1
 
-    with pytest.raises(RuntimeError, match="set_stance in a torch.compile region"):
+    with pytest.raises(RuntimeError, match=r"set_stance in a torch.compile region"):
         cdynamo.compile(f, backend="eager")(x)
     assert torch.equal(cdynamo.compile(lambda x: x + 1, backend="eager")(x), x + 1)
 
