@@ -1,71 +1,92 @@
-#include "emit/effects.h"
-
-#include "base/error.h"
+// Replays on existing objects what the trace did to them.
+#include "cpython/compat.h"
+#include "emit/rebuild.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 
-namespace {
-
-// f(target, args, kwargs), which looks like a frame of the user's function at that line and calls target(*args, **kwargs), or
-// inner(target, args, kwargs) where there is an inner frame.
-ObjectRef makeFrame(const Effect::Place& place, PyObject* inner) {
-  auto* code = reinterpret_cast<PyCodeObject*>(place.code);
-  CodeSpec spec;
-  spec.name = ObjectRef::share(code->co_name);
-  spec.qualname = ObjectRef::share(code->co_qualname);
-  spec.filename = ObjectRef::share(code->co_filename);
-  spec.firstLine = code->co_firstlineno;
-  for (const char* name : {"target", "args", "kwargs"}) spec.addLocal(checked(PyUnicode_InternFromString(name)).get());
-  spec.argcount = 3;
-  Assembler a(std::move(spec));
-  a.setLine(place.line);
-  a.prologue();
-  if (inner) a.loadConst(inner);
-  for (int i = 0; i < 3; i++) a.loadFast(i);
-  if (inner)
-    a.call(3);
-  else
-    a.callFunctionEx(true);
-  a.returnValue();
-  Ref<PyCodeObject> made = a.finish();
-  return checked(PyFunction_New(made.object(), place.globals));
+void Rebuilder::writeBack(HeapValue* h) {
+  if (!written_.insert(h).second) return;
+  switch (h->kind) {
+    case Kind::List:
+      if (!as<ListValue>(h)->loaded) {
+        fillContents(h, h, h->type == dequeType() ? h->type : &PyList_Type);
+      } else if (h->type == &PyList_Type) {
+        loadAll(as<ListValue>(h)->items);
+        a.buildList(static_cast<int>(as<ListValue>(h)->items.size()));
+        load(h);
+        a.loadConst(keep(checked(PySlice_New(nullptr, nullptr, nullptr))));
+        a.storeSubscr();
+      } else {
+        PyTypeObject& base = h->type == dequeType() ? *dequeType() : PyList_Type;
+        callOn(base, "clear", h);
+        fillContents(h, h, &base);
+      }
+      break;
+    case Kind::Dict: writeDict(as<DictValue>(h)); break;
+    case Kind::Set: replay(h, as<SetValue>(h)); break;
+    case Kind::Cell:
+      if (as<CellValue>(h)->contents) {
+        load(as<CellValue>(h)->contents);
+        load(h);
+        a.storeAttr("cell_contents");
+      } else {
+        load(h);
+        a.deleteAttr(name("cell_contents"));
+      }
+      break;
+    case Kind::Instance:
+      for (auto& [slot, v] : as<InstanceValue>(h)->slots) setAttribute(h, slot.get(), v);
+      break;
+    default: refuse(h);
+  }
 }
 
-}  // namespace
-
-void emitLateCall(Assembler& a, const LateCall& call, const LoadValue& load) {
-  a.loadConst(call.callable);
-  for (Value* v : call.args) load(v);
-  ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(call.kwargs.size())));
-  for (size_t i = 0; i < call.kwargs.size(); i++) {
-    load(call.kwargs[i].second);
-    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(call.kwargs[i].first).release());
-  }
-  a.call(static_cast<int>(call.args.size() + call.kwargs.size()), call.kwargs.empty() ? nullptr : names.get());
-}
-
-void emitEffect(Assembler& a, const Effect& effect, PyCodeObject* like, const LoadValue& load) {
-  const Position before = a.position();
-  size_t inner = effect.frames.size();
-  if (inner && effect.frames.back().code == reinterpret_cast<PyObject*>(like)) a.setLine(effect.frames[--inner].line);
-  if (inner == 0) {
-    emitLateCall(a, effect.call, load);
-  } else {
-    ObjectRef frame;
-    for (size_t i = 0; i < inner; i++) frame = makeFrame(effect.frames[i], frame.get());
-    a.loadConst(frame.get());
-    a.loadConst(effect.call.callable);
-    for (Value* v : effect.call.args) load(v);
-    a.buildTuple(static_cast<int>(effect.call.args.size()));
-    for (auto& [name, v] : effect.call.kwargs) {
-      a.loadConst(name);
-      load(v);
-    }
-    a.buildMap(static_cast<int>(effect.call.kwargs.size()));
-    a.call(3);
-  }
+void Rebuilder::callOn(PyTypeObject& type, const char* method, HeapValue* h) {
+  a.loadConst(attributeOf(type, method));
+  load(h);
+  a.call(1);
   a.popTop();
-  a.setPosition(before);
+}
+
+void Rebuilder::writeDict(DictValue* d) {
+  bool plain = d->type == &PyDict_Type;
+  PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
+  std::unordered_map<DictKey, bool, DictKeyHash, DictKeyEqual> deleted;
+  for (const DictEntry& e : d->entries) {
+    if (!e.written || e.value || !e.key.constant) continue;
+    // Deleted, unless it never was there.
+    int had = PyDict_Contains(d->real.get(), e.key.constant);
+    if (had <= 0) {
+      PyErr_Clear();
+      continue;
+    }
+    if (!deleted.emplace(e.key, true).second) continue;
+    a.loadConst(attributeOf(base, "__delitem__"));
+    load(d);
+    if (e.key.value)
+      load(e.key.value);
+    else
+      a.loadConst(e.key.constant);
+    a.call(2);
+    a.popTop();
+  }
+  for (const DictEntry& e : d->entries) {
+    if (!e.written || !e.value) continue;
+    if (plain) {
+      load(e.value);
+      load(d);
+      load(e.key.value);
+      a.storeSubscr();
+    } else {
+      a.loadConst(attributeOf(base, "__setitem__"));
+      load(d);
+      load(e.key.value);
+      load(e.value);
+      a.call(3);
+      a.popTop();
+    }
+  }
 }
 
 }  // namespace cdynamo

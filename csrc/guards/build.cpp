@@ -3,6 +3,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "cpython/dict_access.h"
@@ -45,10 +46,16 @@ class ProgramBuilder {
 
   void collectSources() {
     for (const Fact& fact : facts_.facts()) {
+      if (fact.kind == FactKind::Present) continue;
       need(fact.source);
       need(fact.otherSource);
     }
     for (const Source* source : wanted_) need(source);
+    for (const Fact& fact : facts_.facts()) {
+      if (fact.kind != FactKind::Present || needed_[fact.source->id]) continue;  // what is read anyway is present
+      need(fact.source);
+      onlyPresent_.insert(fact.source);
+    }
     // A base is always made before the sources that use it, so ascending ids see bases first.
     std::vector<int32_t> levelOf(needed_.size(), 0);
     for (const Source* source : needed_) {
@@ -99,6 +106,7 @@ class ProgramBuilder {
 
   void convertFacts() {
     for (const Fact& fact : facts_.facts()) {
+      if (fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) continue;
       GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
@@ -111,7 +119,6 @@ class ProgramBuilder {
         if (!items) throw PythonError{};
         made.expected = Held::strong(items.get());
       }
-      if (fact.kind == FactKind::FunctionIs && fact.name) made.number = static_cast<int64_t>(dictVersionInline(fact.name.get()));
       if (fact.kind == FactKind::AbcToken && !program_->abcTokenFunction_) {
         ObjectRef module = checked(PyImport_ImportModule("_abc"));
         program_->abcTokenFunction_ = checked(PyObject_GetAttrString(module.get(), "get_cache_token"));
@@ -259,6 +266,7 @@ class ProgramBuilder {
     const GuardFact& fact = program_->facts_[index];
     if (fact.kind == FactKind::TypeLookup) return addTypeFact(index);
     if (fact.kind == FactKind::AbcToken) return other(0, index);
+    if (fact.kind == FactKind::Present) return;  // reading it is the check
     if (isDictItem(fact.reg) && followsFromIdentity(fact)) return ownerGroup(fact.reg).facts.push_back(index);
     uint32_t reg = static_cast<uint32_t>(fact.reg);
     int32_t level = source(fact.reg).id;
@@ -352,6 +360,7 @@ class ProgramBuilder {
 
   const FactList& facts_;
   const std::vector<const Source*>& wanted_;
+  std::unordered_set<const Source*> onlyPresent_;
   std::unique_ptr<GuardProgram> program_;
   std::vector<int32_t> registerOf_;    // by the table's source id
   std::vector<const Source*> needed_;  // by id; null: not needed

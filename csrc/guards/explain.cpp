@@ -42,6 +42,7 @@ const char* factLabel(FactKind kind) {
     case FactKind::EqualsConstant: return "EQUALS_MATCH";
     case FactKind::Length: return "LENGTH_CHECK";
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
+    case FactKind::Present: return "DICT_CONTAINS";
     case FactKind::DictKeys: return "DICT_KEYS_MATCH";
     case FactKind::SetEquals: return "SET_MATCH";
     case FactKind::SetOrder: return "SET_ORDER";
@@ -79,6 +80,10 @@ class Explainer {
       case FactKind::EqualsConstant: return subject + " == " + reprOf(object);
       case FactKind::Length: return "len(" + subject + ") == " + std::to_string(fact.number);
       case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
+      case FactKind::Present: {
+        const Source& item = program_.sources_[static_cast<size_t>(fact.reg)];
+        return "___dict_contains(" + reprOf(item.object) + ", " + name(static_cast<int32_t>(item.base - program_.sources_.data())) + ")";
+      }
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
@@ -246,6 +251,7 @@ class Explainer {
         return unless(Py_IS_TYPE(subject, reinterpret_cast<PyTypeObject*>(object)), reprOf(reinterpret_cast<PyObject*>(Py_TYPE(subject))));
       case FactKind::IdentityIs: return unless(subject == object, object == Py_None ? reprOf(subject) : "id " + idOf(subject));
       case FactKind::IdentityIsNot: return unless(subject != object, "");
+      case FactKind::Present: return {};
       case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
       case FactKind::Length: return unless(rawLength(subject) == fact.number, std::to_string(rawLength(subject)));
       case FactKind::DictLacks: return unless(PyDict_Check(subject) && !readDictItem(subject, object), "");
@@ -280,10 +286,10 @@ class Explainer {
     if (!PyFunction_Check(subject)) return condition(fact) + "  # actual: " + reprOf(subject);
     auto* function = reinterpret_cast<PyFunctionObject*>(subject);
     if (function->func_code != fact.object.get()) return condition(fact) + "  # actual: " + reprOf(function->func_code);
-    if (function->func_defaults != fact.expected.get()) return name(fact.reg) + ".__defaults__ is the same tuple";
-    if (function->func_kwdefaults != fact.name.get()) return name(fact.reg) + ".__kwdefaults__ is the same dict";
-    if (fact.name.get() && dictVersionInline(fact.name.get()) != static_cast<uint64_t>(fact.number))
-      return name(fact.reg) + ".__kwdefaults__ is unchanged";
+    if ((function->func_defaults != nullptr) != ((fact.number & 1) != 0))
+      return name(fact.reg) + (fact.number & 1 ? ".__defaults__ is not None" : ".__defaults__ is None");
+    if ((function->func_kwdefaults != nullptr) != ((fact.number & 2) != 0))
+      return name(fact.reg) + (fact.number & 2 ? ".__kwdefaults__ is not None" : ".__kwdefaults__ is None");
     return {};
   }
 

@@ -17,11 +17,12 @@ enum class FactKind : uint8_t {
   EqualsConstant,   // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
   Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
   DictLacks,        // dict source has no key object
+  Present,          // source, an item of a dict, can be read
   DictKeys,         // dict source has exactly the keys of tuple object, in that order
   SetEquals,        // set source equals the frozenset object
   SetOrder,         // set source gives the items of tuple object, in that order
   TypeLookup,       // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
-  FunctionIs,       // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
+  FunctionIs,       // source is a function with code object `object`; number: it has __defaults__ (1), __kwdefaults__ (2)
   Tensor,           // source is a tensor of exactly type `object`, with metadata tensors[number]
   SameObject,       // source is otherSource
   DistinctObjects,  // source is not otherSource
@@ -53,6 +54,7 @@ class FactList {
   void equalsConstant(const Source* s, PyObject* constant);
   void length(const Source* s, Py_ssize_t n);
   void dictLacks(const Source* s, PyObject* key);
+  void present(const Source* item);
   void dictKeys(const Source* s, PyObject* keysTuple);
   void setEquals(const Source* s, PyObject* frozen);
   void setOrder(const Source* s, PyObject* itemsTuple);

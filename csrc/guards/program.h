@@ -32,7 +32,7 @@ struct GuardFact {
   Held object;
   Held name;
   Held expected;
-  int64_t number = 0;  // as in Fact; FunctionIs: the version of the __kwdefaults__ dict
+  int64_t number = 0;  // as in Fact
   int32_t place = -1;  // in GuardProgram::places_
 };
 
