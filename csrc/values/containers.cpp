@@ -28,7 +28,9 @@ bool isEnumMember(PyObject* object) {
 }
 
 void Trace::touch(HeapValue* v) {
-  if (v->mutated || !v->real) return;
+  if (!v->real) return;
+  if (orderedAfter_) unsupported(BreakReason::UnsupportedMutation, "a change of an existing object after output that could show its order");
+  if (v->mutated) return;
   journal.set(v->mutated, true);
   mutated_.push_back(v);
   journal.onRollback([this] { mutated_.pop_back(); });

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "graph/graph.h"
 #include "shapes/tensor_meta.h"
 #include "source/source.h"
+#include "values/effects.h"
 
 namespace cdynamo {
 
@@ -148,6 +150,7 @@ struct InstanceValue final : HeapValue {
   std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
   HeapValue* contents = nullptr;                    // ListValue, DictValue, TupleValue, SetValue
   Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
+  std::unique_ptr<LateCall> lateText;               // a str that shows tensors: made after the graph
 };
 
 struct CellValue final : HeapValue {
