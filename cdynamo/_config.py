@@ -16,6 +16,8 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     "report_directory": (os.environ.get("CDYNAMO_REPORTS", "cdynamo-reports"), False),
     # Skip frames that break inside loops, `with` and `try`, as torch._dynamo does; for comparisons.
     "reference_break_rules": (False, False),
+    # Break every capture at its nth instruction; for tests of breaks.
+    "break_every": (int(os.environ.get("CDYNAMO_BREAK_EVERY", "0")), False),
     # How many captures one code object may have before it runs eagerly.
     "recompile_limit": (8, True),
     "accumulated_recompile_limit": (256, True),

@@ -39,23 +39,24 @@ bool setStance(Stance& stance, const char* name) {
 }
 
 PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"stance",       "recompile_limit", "accumulated_limit", "strict", "on_miss",
-                                "on_recompile", "on_limit",        "on_engine_error",   nullptr};
+  static const char* names[] = {"stance",       "recompile_limit", "accumulated_limit", "strict", "break_every",
+                                "on_miss",      "on_recompile",    "on_limit",          "on_engine_error", nullptr};
   DispatchSettings& settings = dispatchSettings();
   const char* stance = nullptr;
-  int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;
+  int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict, every = settings.breakEvery;
   PyObject *onMiss = nullptr, *onRecompile = nullptr, *onLimit = nullptr, *onEngineError = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOO", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
-                                   &onLimit, &onEngineError))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipiOOOO", const_cast<char**>(names), &stance, &limit, &total, &strict, &every, &onMiss,
+                                   &onRecompile, &onLimit, &onEngineError))
     return nullptr;
   ObjectRef before = ObjectRef::steal(Py_BuildValue(
-      "{s:s,s:i,s:i,s:O,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
-      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "on_miss", orNone(settings.onMiss),
+      "{s:s,s:i,s:i,s:O,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
+      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "break_every", settings.breakEvery, "on_miss", orNone(settings.onMiss),
       "on_recompile", orNone(settings.onRecompile), "on_limit", orNone(settings.onLimit), "on_engine_error", orNone(settings.onEngineError)));
   if (!before || !setStance(settings.stance, stance)) return nullptr;
   settings.recompileLimit = limit;
   settings.accumulatedLimit = total;
   settings.strict = strict;
+  settings.breakEvery = every;
   if (!setCallback(settings.onMiss, onMiss) || !setCallback(settings.onRecompile, onRecompile) || !setCallback(settings.onLimit, onLimit) ||
       !setCallback(settings.onEngineError, onEngineError))
     return nullptr;

@@ -100,6 +100,7 @@ class Capture {
     GradModeScope gradScope;
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
+    if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
       return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {

@@ -28,6 +28,7 @@ void runInstructions(Trace& t, FrameState& f) {
     f.atInstruction = t.checkpoint();
     t.tail = ReturnTo::Native;
     setPlace(t, f, in.pos.line);
+    if (t.untilBreak > 0 && --t.untilBreak == 0) unsupported(BreakReason::UserBreak, "config.break_every");
     switch (in.op) {
 #define CD_OP(name, pops, pushes, operand) \
   case Op::name:                           \

@@ -156,6 +156,7 @@ class Trace {
   // Set by who makes a call whose value goes straight to the current instruction; the next call() takes it.
   ReturnTo tail = ReturnTo::Native;
   int depth = 0;                            // of inlined calls
+  int untilBreak = 0;                       // instructions left; 0: no end
   int vmapLevel = 0;
   Value* handledException = nullptr;  // what a bare raise would raise; null: none
   // Where an exception has passed, innermost first: its traceback.
