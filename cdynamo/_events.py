@@ -62,9 +62,9 @@ def listening(listener: Listener) -> Iterator[None]:
             _listeners.remove(listener)
 
 
-def wants_guards() -> bool:
-    """Whether somebody looks at the texts of guards, which cost more than the guards."""
-    return bool(_listeners) or _logs.logger("guards") is not None
+def wants_guards() -> int:
+    """Whether somebody looks at the texts of guards, which cost more than the guards: 1 for the list, 2 for the tree too."""
+    return 2 if _logs.logger("guards") is not None else int(bool(_listeners))
 
 
 def count(group: str, key: str, by: int = 1) -> None:

@@ -17,6 +17,8 @@ from ._fx import LazyGraphModule, to_graph_module
 from ._logs import guard_texts
 from ._text import break_title, describe_break, describe_code, stack_summary, user_stack_text
 
+_GUARDS_SHOWN = 30
+
 
 @dataclasses.dataclass
 class BreakReason:
@@ -35,8 +37,7 @@ class BreakReason:
 
     def __str__(self) -> str:
         where = user_stack_text(self.stack)
-        times = f" ({self.count} times)" if self.count > 1 else ""
-        return f"{self.reason}{times}\n{where}" if where else self.reason + times
+        return f"{self.reason}\n{where}" if where else self.reason
 
 
 @dataclasses.dataclass
@@ -45,12 +46,13 @@ class LineStory:
 
     ops: dict[int, list[str]] = dataclasses.field(default_factory=lambda: collections.defaultdict(list))  # by graph
     broken: list[BreakReason] = dataclasses.field(default_factory=list)
+    broken_inside: list[BreakReason] = dataclasses.field(default_factory=list)  # in what the line calls
     eager: bool = False
 
     @property
     def state(self) -> str:
         """ "captured", "broken", "eager", or "" where the line has no part in any graph."""
-        if self.broken:
+        if self.broken or self.broken_inside:
             return "broken"
         if self.eager:
             return "eager"
@@ -70,7 +72,7 @@ class Explanation:
     failures: list[str] = dataclasses.field(default_factory=list)
     capture_seconds: list[float] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
-    codes: list[CodeType] = dataclasses.field(default_factory=list)  # the functions that were captured, in order
+    codes: list[CodeType] = dataclasses.field(default_factory=list)  # the functions that were captured from their start, in order
     skipped_codes: list[CodeType | None] = dataclasses.field(default_factory=list)  # by skip
 
     @functools.cached_property
@@ -107,11 +109,13 @@ class Explanation:
         for i, program in enumerate(self.programs):
             for node in program.describe(False):
                 if node[0].startswith("call"):
-                    for frame in node[6]:
-                        found[frame[0], frame[1]].ops[i].append(getattr(node[1], "__name__", str(node[1])))
+                    for place in {(frame[0], frame[1]) for frame in node[6]}:
+                        found[place].ops[i].append(getattr(node[1], "__name__", str(node[1])))
         for reason in self.break_reasons:
             for file, line, _function in reason.stack[-1:]:
                 found[file, line].broken.append(reason)
+            for place in {(file, line) for file, line, _function in reason.stack[:-1]}:
+                found[place].broken_inside.append(reason)
         return dict(found)
 
     def __str__(self) -> str:
@@ -124,16 +128,19 @@ class Explanation:
             shown = " ".join(names[:12]) + (f" ... ({len(names)} in all)" if len(names) > 12 else "")
             lines.append(f"graph {i} of {where}: {_times(len(program.inputs), 'input')}, {_times(program.calls, 'op')}: {shown}")
         for i, entry in enumerate(self.break_reasons):
-            lines.append(f"break {i}: " + str(entry).replace("\n", "\n    "))
+            times = f" ({entry.count} times)" if entry.count > 1 else ""
+            lines.append(f"break {i}{times}: " + str(entry).replace("\n", "\n    "))
         for i, (entry, code) in enumerate(zip(self.skips, self.skipped_codes)):
-            said = any(known.reason == entry.reason and known.stack == entry.stack for known in self.break_reasons)
+            said = any(known.reason == entry.reason and known.stack[-1:] == entry.stack[-1:] for known in self.break_reasons)
             why = entry.title if said else str(entry).replace("\n", "\n    ")
             lines.append(f"skip {i}: {describe_code(code)} ran eagerly: {why}")
         lines += [f"recompile: {text}" for text in self.recompiles]
         lines += [f"engine failure: {text}" for text in self.failures]
         if self.out_guards:
             lines.append("guards:")
-            lines += [f"  {text}" for text in self.out_guards]
+            lines += [f"  {text}" for text in self.out_guards[:_GUARDS_SHOWN]]
+            if len(self.out_guards) > _GUARDS_SHOWN:
+                lines.append(f"  ... ({len(self.out_guards)} in all: see out_guards)")
         return "\n".join(lines)
 
     def _source_text(self) -> list[str]:
@@ -161,7 +168,7 @@ class Explanation:
         code = payload.get("code")
         if kind == "capture":
             self.capture_seconds.append(payload.get("seconds") or 0.0)
-            if code is not None:
+            if code is not None and payload.get("resumed_at") is None:
                 self.codes.append(code)
             if payload.get("graph") is not None:
                 resumed = f", from line {payload['resumed_at']} on" if payload.get("resumed_at") is not None else ""
@@ -186,8 +193,9 @@ def _reason_of(payload: dict[str, Any], stack: list[tuple[str, int, str]]) -> Br
 
 
 def _note(reasons: list[BreakReason], new: BreakReason) -> None:
+    """The same reason at the same place is one, however it was reached."""
     for known in reasons:
-        if known.stack == new.stack and known.reason == new.reason:
+        if known.stack[-1:] == new.stack[-1:] and known.reason == new.reason:
             known.count += 1
             return
     reasons.append(new)
@@ -217,7 +225,9 @@ def _line_text(file: str, line: int, story: LineStory | None) -> str:
             state = "graph " + ",".join(str(i) for i in story.ops)
         elif state == "broken":
             state = "break"
-            why = "; ".join(f"{reason.id} {reason.title}".strip() for reason in story.broken)
+            inside = [f"{reason.id} in {reason.stack[-1][2]}".strip() for reason in story.broken_inside]
+            why = "; ".join(dict.fromkeys([*(f"{reason.id} {reason.title}".strip() for reason in story.broken), *inside[:3]]))
+            why += f"; ... ({len(inside)} in all)" if len(inside) > 3 else ""
             notes = f"{notes}; {why}" if notes else why
     text = f"{line:5} | {state:<8} | {source}"
     return f"{text:<80}  # {notes}" if notes else text

@@ -167,7 +167,11 @@ void Rebuilder::loadValue(Value* v) {
         load(m->function);
         a.loadAttr("__get__");
         load(m->self);
+        // The class is not left out: CPython 3.11 crashes without it for methods that ask for their class (METH_METHOD).
+        a.loadConst(reinterpret_cast<PyObject*>(&PyType_Type));
+        a.copyTop(2);
         a.call(1);
+        a.call(2);
       } else {
         a.loadConst(reinterpret_cast<PyObject*>(&PyMethod_Type));
         load(m->function);

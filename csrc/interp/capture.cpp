@@ -275,9 +275,9 @@ class Capture {
       entry->directOutput = emitted.direct;
     }
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    bool texts = wantsGuardTexts();
-    ObjectRef guards = listOf(texts ? entry->guards->describe() : std::vector<std::string>());
-    ObjectRef tree = listOf(texts ? entry->guards->describeTree() : std::vector<std::string>());
+    long texts = wantedGuardTexts();
+    ObjectRef guards = listOf(texts > 0 ? entry->guards->describe() : std::vector<std::string>());
+    ObjectRef tree = listOf(texts > 1 ? entry->guards->describeTree() : std::vector<std::string>());
     ObjectRef line = resumedAt();
     PyObject* emittedCode = emitted.code ? emitted.code.object() : Py_None;
     sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:d,s:s,s:n}", "code", userCode_, "resumed_at", line.get(), "graph",
@@ -296,11 +296,14 @@ class Capture {
     return checked(PyLong_FromLong(at.code->lineOf(at.index)));
   }
 
-  static bool wantsGuardTexts() {
+  // 0: nobody looks at the texts of guards, 1: the list is wanted, 2: the tree too.
+  static long wantedGuardTexts() {
     PyObject* wants = frontCallback("wants_guards");
-    if (!wants) return true;
+    if (!wants) return 1;
     ObjectRef answer = checked(PyObject_CallNoArgs(wants));
-    return PyObject_IsTrue(answer.get()) == 1;
+    long wanted = PyLong_AsLong(answer.get());
+    if (wanted == -1 && PyErr_Occurred()) throw PythonError{};
+    return wanted;
   }
 
   CaptureOutcome skip(Trace* t, BreakReason reason, const std::string& what, bool remember = true) {

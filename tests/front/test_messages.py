@@ -415,7 +415,53 @@ def test_explain_a_break(capsys):
     assert reason.reason.startswith("Failed to trace builtin operator") and reason.id == "CD0023" and reason.graph_break
     assert [frame.name for frame in reason.user_stack] == ["outer", "prints"]
     assert found.lines()[__file__, line].state == "broken"
+    outside = outer.__code__.co_firstlineno + 1
+    assert found.lines()[__file__, outside].state == "broken" and not found.lines()[__file__, outside].broken
+    assert re.search(rf"^ *{outside} \| break    \|     return prints\(x\) \+ 1 +# .*CD0023 in prints$", str(found), re.M), str(found)
     assert re.search(rf'^ *{line} \| break    \|     print\("seen"\) +# CD0023 Failed to trace builtin operator$', str(found), re.M), str(found)
+
+
+def parts(x):
+    y = x + 1
+    print("between")
+    z = y.sum() * 2
+    if z > 0:
+        z = z + 1
+    return z
+
+
+def test_explain_parts(capsys):
+    found = cdynamo.explain(parts)(x)
+    line = parts.__code__.co_firstlineno
+    assert (found.graph_count, found.graph_break_count, len(found.skips)) == (3, 2, 0)
+    assert [[getattr(op, "__name__", op) for op in ops] for ops in found.ops_per_graph] == [["add"], ["sum", "mul", "gt"], ["add"]]
+    states = {at - line: story.state for (_, at), story in found.lines().items()}
+    assert states == {1: "captured", 2: "broken", 3: "captured", 4: "broken", 5: "captured"}
+    text = str(found)
+    assert text.startswith("3 graphs, 5 ops, ") and "2 breaks, 0 skipped frames" in text.split("\n")[0]
+    assert re.search(rf"^ *{line + 4} \| break    \|     if z > 0: +# gt; CD0010 Data-dependent branching$", text, re.M), text
+    assert re.search(rf"^ *{line + 5} \| graph 2  \|         z = z \+ 1", text, re.M), text
+    assert f"graph 1 of parts ({__file__}:{line}), from line {line + 2} on: 1 input, 3 ops: sum mul gt" in text
+
+
+def test_parts_have_ids_and_counters(capsys):
+    from torch._dynamo.utils import counters as theirs
+
+    theirs.clear()
+    compiled = cdynamo.compile(parts, backend="eager", dynamic=False)
+    with logged("graph_breaks") as breaks:
+        compiled(x)
+    assert [record.compile_id for record in breaks] == ["0/0", "1/0"]
+    line = parts.__code__.co_firstlineno
+    for counters in (cdynamo.counters, theirs):
+        assert counters["frames"] == {"total": 3, "ok": 3} and counters["stats"] == {"calls_captured": 5, "unique_graphs": 3}
+        assert sum(counters["graph_break"].values()) == 2 and len(counters["resumes"]) == 2
+        assert f"torch_dynamo_resume_in_parts_at_{line + 2}" in counters["resumes"]
+    with logged("recompiles") as records:
+        compiled(torch.ones(4))
+    assert [record.compile_id for record in records] == ["0/1", "1/1"]
+    assert "- 1/0: tensor 'y' size mismatch at index 0. expected 3, actual 4" in texts(records)[1]
+    assert all(f"Recompiling function parts in {__file__}:{line}\n" in text for text in texts(records))
 
 
 def test_explain_has_torchs_fields():
