@@ -343,10 +343,11 @@ Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
   ObjectRef module = checked(PyImport_ImportModule(kind.module));
   ObjectRef enter = checked(PyObject_GetAttrString(module.get(), kind.enter));
   ObjectRef exit = checked(PyObject_GetAttrString(module.get(), kind.exit));
+  bool gradBefore = gradEnabled();
   ObjectRef mode = native(t, PyObject_Vectorcall(enter.get(), constants.data(), constants.size(), nullptr));
   Node* node = t.graph.add(NodeOp::CallFunction, std::move(enter), std::move(operands), {});
   node->place = t.place;
-  t.enterState(self, std::move(mode), std::move(exit), node);
+  t.enterState(self, std::move(mode), std::move(exit), node, gradBefore);
   return self;
 }
 

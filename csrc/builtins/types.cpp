@@ -259,6 +259,21 @@ Value* exceptionInit(Trace& t, CallArgs& a) {
   return t.none();
 }
 
+Value* exceptionAddNote(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "add_note", 2, 2);
+  PyObject* note = t.constant(a.args[1]);
+  if (!note || !PyUnicode_Check(note)) raise(t, PyExc_TypeError, std::string("note must be a str, not '") + t.typeOf(a.args[1])->tp_name + "'");
+  static PyObject* name = PyUnicode_InternFromString("__notes__");
+  Value* notes = getAttrOrNull(t, a.args[0], name);
+  if (!notes) {
+    notes = t.list({});
+    setAttr(t, a.args[0], name, notes);
+  }
+  if (notes->kind != Kind::List) unsupported(BreakReason::UnsupportedCall, "add_note where __notes__ is no list");
+  t.append(as<ListValue>(notes), a.args[1]);
+  return t.none();
+}
+
 Value* typeCall(Trace& t, CallArgs& a) {
   Value* cls = a.args.at(0);
   if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::ObjectConstruction, "type.__call__");
@@ -314,7 +329,9 @@ Value* makePartial(Trace& t, CallArgs& a) {
   Value* fn = a.args[0];
   std::vector<Value*> args(a.args.begin() + 1, a.args.end());
   DictValue* keywords = t.dict();
-  if (fn->kind == Kind::Instance && t.typeOf(fn) == partialType()) {
+  // One without attributes of its own is taken apart.
+  DictValue* attributes = fn->kind == Kind::Instance && t.typeOf(fn) == partialType() ? t.dictOf(as<InstanceValue>(fn)) : nullptr;
+  if (attributes && t.dictLength(attributes) == 0) {
     std::vector<Value*> inner = itemsOf(t, getAttr(t, fn, "args"));
     args.insert(args.begin(), inner.begin(), inner.end());
     DictValue* kw = asDict(getAttr(t, fn, "keywords"));
@@ -376,6 +393,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("types.MethodType.__call__", functionCall);
   table.add("types.MethodType", methodType);
   table.add("builtins.BaseException.__init__", exceptionInit);
+  table.add("builtins.BaseException.add_note", exceptionAddNote);
   table.add("builtins.Exception.__init__", exceptionInit);
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_ValueError), "__init__", exceptionInit);
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_RuntimeError), "__init__", exceptionInit);

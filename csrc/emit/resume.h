@@ -35,10 +35,10 @@ struct ResumeStep {
 struct ResumePoint {
   std::shared_ptr<const Code> code;
   InstrIndex index = 0;
-  std::vector<int> locals;   // plain slots that are carried
-  std::vector<bool> stack;   // by slot: carried, or (false) the mark of an unbound local
-  bool handled = false;      // an exception is being handled that was not when the frame started
-  size_t stackValues = 0;    // carried stack slots
+  std::vector<int> locals;  // plain slots that are carried
+  std::vector<bool> stack;  // by slot: carried, or (false) the mark of an unbound local
+  bool handled = false;     // an exception is being handled that was not when the frame started
+  size_t stackValues = 0;   // carried stack slots
 
   size_t valueCount() const { return locals.size() + stackValues + handled; }
   // The code of a function of valueCount() parameters and as many free variables as the code has cells.

@@ -1,5 +1,6 @@
 // Calls: dispatch on what is called, argument binding, inlining of Python functions, instantiation.
 #include <cstring>
+#include <utility>
 
 #include "cpython/compat.h"
 #include "interp/frame.h"
@@ -235,6 +236,7 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   t.keep(ObjectRef::share(type));
   auto adopt = [&](auto* contents) {
     contents->type = type;
+    contents->holder = i;
     i->contents = contents;
   };
   if (PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS))
@@ -261,15 +263,26 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
     // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() &&
-                 type->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
+    PyTypeObject* base = type;
+    while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+    bool group = PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) != 0;
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group &&
+                 base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
       PyObject* c = plain ? t.constant(a) : nullptr;
       if (!c) plain = false;
       constants.push_back(c);
     }
-    if (plain) return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), constants.size(), nullptr)));
+    ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+    for (size_t i = 0; plain && i < args.kwargs.size(); i++) {
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+      constants.push_back(t.constant(args.kwargs[i].second));
+      plain = constants.back() != nullptr;
+    }
+    if (plain)
+      return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
+                                                  args.kwargs.empty() ? nullptr : names.get())));
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);
     made = i;
@@ -439,17 +452,20 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   FrameState& f = *g->frame;
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
-  t.journal.onRollback(
-      [g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished] {
-        f.locals = locals;
-        f.stack = stack;
-        f.ip = ip;
-        f.nextIp = nextIp;
-        f.result = result;
-        g->started = started;
-        g->finished = finished;
-        g->running = false;
-      });
+  t.journal.onRollback([&t, below = t.handledBelow.size(), handling = t.handledException, g, &f, locals = f.locals, stack = f.stack, ip = f.ip,
+                        nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished, own = g->handled] {
+    f.locals = locals;
+    f.stack = stack;
+    f.ip = ip;
+    f.nextIp = nextIp;
+    f.result = result;
+    g->started = started;
+    g->finished = finished;
+    g->running = false;
+    g->handled = own;
+    t.handledException = handling;
+    t.handledBelow.resize(below);
+  });
   if (!g->started) {
     if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
     if (thrown) {
@@ -461,7 +477,12 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   g->started = true;
   g->running = true;
-  Value* handled = t.handledException;
+  // A generator handles exceptions of its own, above those of whoever resumes it.
+  t.handledBelow.push_back(std::exchange(t.handledException, g->handled));
+  auto leave = [&] {
+    g->handled = std::exchange(t.handledException, t.handledBelow.back());
+    t.handledBelow.pop_back();
+  };
   Signal signal;
   try {
     if (thrown) {
@@ -472,13 +493,13 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   } catch (Raised& raised) {
     g->running = false;
     g->finished = true;
-    t.handledException = handled;
+    leave();
     f.result = nullptr;
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
       raise(t, PyExc_RuntimeError, "generator raised StopIteration");
     throw;
   }
-  t.handledException = handled;
+  leave();
   g->running = false;
   if (signal == Signal::Yielded) return f.result;
   g->finished = true;

@@ -7,6 +7,7 @@
 #include "dispatch/cache.h"
 #include "dispatch/settings.h"
 #include "emit/emitter.h"
+#include "emit/generator_code.h"
 #include "graph/executable.h"
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
@@ -80,8 +81,12 @@ void guardAliasing(Trace& t) {
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options)
-      : function_(function), inputs_(inputs), options_(options), code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
-        chain_(resumeChainOf(code_)), userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
+      : function_(function),
+        inputs_(inputs),
+        options_(options),
+        code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
+        chain_(resumeChainOf(code_)),
+        userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
 
   CaptureOutcome run() {
     fullgraph_ = boolOption(options_, "fullgraph");
@@ -198,7 +203,8 @@ class Capture {
     switch (action) {
       case ReturnTo::Discard: return;
       case ReturnTo::Init:
-        if (!isReal(result, Py_None)) raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
+        if (!isReal(result, Py_None))
+          raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
         return;
       case ReturnTo::Operator: {
         Value *right = f.pop(), *left = f.pop();
@@ -352,6 +358,7 @@ PyObject* setFront(PyObject*, PyObject* callbacks) {
 
 PyObject* resetAll(PyObject*, PyObject*) {
   CodeCache::resetAll();
+  clearGeneratorCodes();
   return ObjectRef::share(Py_None).release();
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -315,7 +316,8 @@ Value* iterate(Trace& t, Value* v) {
   }
   auto sequence = [&](Value* subject) {
     auto* it = t.make<IteratorValue>(IteratorValue::Sequence);
-    it->type = subject->kind == Kind::List ? &PyListIter_Type : &PyTupleIter_Type;
+    static auto* dequeIter = reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_iterator"));
+    it->type = subject->kind != Kind::List ? &PyTupleIter_Type : as<ListValue>(subject)->type == dequeType() ? dequeIter : &PyListIter_Type;
     it->subject = subject;
     return it;
   };
@@ -325,6 +327,7 @@ Value* iterate(Trace& t, Value* v) {
     auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
     it->type = what == DictViewValue::Keys ? &PyDictIterKey_Type : what == DictViewValue::Values ? &PyDictIterValue_Type : &PyDictIterItem_Type;
     DictValue* d = v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : asDict(v);
+    if (PyType_IsSubtype(d->type, &PyODict_Type)) it->type = &PyODictIter_Type;
     t.complete(d);
     it->subject = d;
     it->step = what;
@@ -382,7 +385,10 @@ Value* iterate(Trace& t, Value* v) {
       ObjectRef items = native(t, PySequence_List(object));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
-      return sequence(t.list(std::move(values)));
+      IteratorValue* it = sequence(t.list(std::move(values)));
+      it->subjectOf = v;
+      it->type = &PyDictIterKey_Type;
+      return it;
     }
     unsupported(BreakReason::UnsupportedIteration, "iterating over " + describe(v));
   }
@@ -443,12 +449,14 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       return v;
     }
     case IteratorValue::Reversed: {
-      t.load(as<ListValue>(it->subject));
-      auto& items = as<ListValue>(it->subject)->items;
-      if (it->position >= static_cast<int64_t>(items.size())) return finish();
-      Value* v = items[items.size() - 1 - static_cast<size_t>(it->position)];
+      auto* list = as<ListValue>(it->subject);
+      t.load(list);
+      int64_t index = it->stop - it->position;
+      // A list is read from where it ended when this began; a deque and what cannot change, from the end.
+      if (it->subjectOf || list->type == dequeType()) index = static_cast<int64_t>(list->items.size()) - 1 - it->position;
+      if (index < 0 || index >= static_cast<int64_t>(list->items.size())) return finish();
       t.journal.set(it->position, it->position + 1);
-      return v;
+      return list->items[static_cast<size_t>(index)];
     }
     case IteratorValue::Range: {
       if (it->step > 0 ? it->position >= it->stop : it->position <= it->stop) return finish();
@@ -485,16 +493,16 @@ Value* nextOf(Trace& t, IteratorValue* it) {
                 raise(t, PyExc_ValueError,
                       "zip() argument " + std::to_string(k + 1) + " is longer than argument" + (k == 1 ? " 1" : "s 1-" + std::to_string(k)));
           }
-          return finish();
+          return nullptr;
         }
         row.push_back(v);
       }
-      if (row.empty()) return finish();
+      if (row.empty()) return nullptr;
       return t.tuple(std::move(row));
     }
     case IteratorValue::Enumerate: {
       Value* v = next(t, it->inputs[0]);
-      if (!v) return finish();
+      if (!v) return nullptr;
       Value* i = t.integer(it->position);
       t.journal.set(it->position, it->position + 1);
       return t.tuple({i, v});
@@ -503,7 +511,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       CallArgs args;
       for (Value* in : it->inputs) {
         Value* v = next(t, in);
-        if (!v) return finish();
+        if (!v) return nullptr;
         args.args.push_back(v);
       }
       return call(t, it->subject, std::move(args));
@@ -511,7 +519,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Filter: {
       for (;;) {
         Value* v = next(t, it->inputs[0]);
-        if (!v) return finish();
+        if (!v) return nullptr;
         bool keep = isReal(it->subject, Py_None) ? truth(t, v) : truth(t, call1(t, it->subject, v));
         if (keep != it->strict) return v;
       }
@@ -519,10 +527,9 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Chain: {
       for (;;) {
         if (it->subject == nullptr) {
-          if (it->position >= static_cast<int64_t>(it->inputs.size())) return finish();
-          Value* inner = iterate(t, it->inputs[static_cast<size_t>(it->position)]);
-          t.journal.set(it->position, it->position + 1);
-          t.journal.set(it->subject, inner);
+          Value* inner = next(t, it->subjectOf);
+          if (!inner) return finish();
+          t.journal.set(it->subject, iterate(t, inner));
         }
         if (Value* v = next(t, it->subject)) return v;
         t.journal.set(it->subject, nullptr);
@@ -556,7 +563,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         return finish();
       }
     }
-    default: return finish();
+    default: return nextOfItertool(t, it);
   }
 }
 
@@ -618,12 +625,14 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
         // The order of a set that the trace made: CPython's own, where all items are constants.
         ObjectRef real = checked(PySet_New(nullptr));
         bool constant = true;
-        for (const DictKey& k : s->items) {
-          if (!k.constant) {
+        for (const SetValue::Change& c : s->history) {
+          if (c.what != SetValue::Change::Merge && !c.key.constant) {
             constant = false;
             break;
           }
-          checkedStatus(PySet_Add(real.get(), k.constant));
+          if (c.what == SetValue::Change::Add) checkedStatus(PySet_Add(real.get(), c.key.constant));
+          if (c.what == SetValue::Change::Discard) checkedStatus(PySet_Discard(real.get(), c.key.constant));
+          if (c.what == SetValue::Change::Merge) ObjectRef done = checked(PyObject_CallMethod(real.get(), "update", "O", c.merged));
         }
         if (!constant) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
         ObjectRef order = checked(PySequence_Tuple(real.get()));

@@ -3,6 +3,7 @@
 
 #include "interp/frame.h"
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -113,7 +114,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   f.signal = Signal::Running;
   for (;;) {
     try {
-      if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr};
+      if (thrown) throw Raised{std::exchange(thrown, nullptr)};
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
@@ -124,6 +125,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           t.failedFrame = &f;
           throw Uncaught{raised.exception, raised.place};
         }
+        if (!raised.linked) linkContext(t, raised.exception);
       }
       if (f.code->at(f.ip).op != Op::Reraise) t.tracebacks[raised.exception].push_back(f.place);
       if (!enterHandler(f, t, raised.exception)) throw;

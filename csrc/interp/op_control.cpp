@@ -71,8 +71,7 @@ bool truthOfOperand(Trace& t, Value* v) {
   if (!method) return truth(t, v);
   t.tail = ReturnTo::Redo;
   Value* answer = call(t, method, {});
-  if (t.typeOf(answer) != &PyBool_Type)
-    raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
+  if (t.typeOf(answer) != &PyBool_Type) raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
   return truth(t, answer);
 }
 

@@ -169,14 +169,11 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     if (inplace && a->kind == Kind::Set && as<SetValue>(a)->type == &PySet_Type) {
       auto* s = as<SetValue>(a);
       t.load(s);
-      t.touch(s);
-      t.journal.onRollback([s, items = s->items, index = s->index] {
-        s->items = items;
-        s->index = index;
-      });
       t.journal.set(s->replayable, false);
-      s->items = out->items;
-      s->index = out->index;
+      auto before = s->items;
+      for (const DictKey& k : before)
+        if (!t.setHas(out, k)) t.setDiscard(s, k);
+      for (const DictKey& k : out->items) t.setAdd(s, k);
       return s;
     }
     return out;
@@ -611,10 +608,13 @@ Value* repr(Trace& t, Value* v) {
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
     if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
     auto* i = as<InstanceValue>(v);
-    PyObject* copies = i->exceptionArgs && !PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE) ? t.snapshot(i->exceptionArgs) : nullptr;
-    if (copies) {
-      ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
-      return t.real(native(t, PyObject_Repr(made.get())));
+    static PyObject* reprName = PyUnicode_InternFromString("__repr__");
+    static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
+    if (i->exceptionArgs && lookUp(t, i->type, reprName) == plain) {
+      auto args = itemsOf(t, i->exceptionArgs);
+      PyObject* text = t.constant(repr(t, args.size() == 1 ? args[0] : t.tuple(args)));
+      ObjectRef typeName = checked(PyType_GetName(i->type));
+      return t.real(checked(PyUnicode_FromFormat(args.size() == 1 ? "%U(%U)" : "%U%U", typeName.get(), text)));
     }
   }
   unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
@@ -634,8 +634,11 @@ Value* str(Trace& t, Value* v) {
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
         PyObject* copies = t.snapshot(i->exceptionArgs);
-        if (!copies || PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
-        ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
+        PyTypeObject* base = i->type;
+        while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+        if (!copies || lookUp(t, i->type, strName) != typeLookup(base, strName))
+          unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
+        ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(base), copies, nullptr));
         return t.real(native(t, PyObject_Str(made.get())));
       }
       if (args.empty()) return t.string("");

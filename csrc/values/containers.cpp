@@ -409,8 +409,28 @@ bool Trace::setHas(SetValue* s, const DictKey& k) {
   return s->index.count(k) != 0;
 }
 
+void Trace::note(SetValue* s, SetValue::Change change) {
+  s->history.push_back(change);
+  journal.onRollback([s] { s->history.pop_back(); });
+}
+
 void Trace::setAdd(SetValue* s, const DictKey& k) {
   if (setHas(s, k)) return;
+  insert(s, k);
+  note(s, {SetValue::Change::Add, k});
+}
+
+void Trace::setMerge(SetValue* s, PyObject* frozenset) {
+  load(s);
+  ObjectRef items = checked(PySequence_Tuple(frozenset));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
+    DictKey k = keyOf(realShared(PyTuple_GET_ITEM(items.get(), i)));
+    if (!setHas(s, k)) insert(s, k);
+  }
+  note(s, {SetValue::Change::Merge, {}, keep(ObjectRef::share(frozenset))});
+}
+
+void Trace::insert(SetValue* s, const DictKey& k) {
   touch(s);
   if (k.constant) keep(ObjectRef::share(k.constant));
   s->index[k] = s->items.size();
@@ -428,7 +448,7 @@ bool Trace::setDiscard(SetValue* s, const DictKey& k) {
     s->items = items;
     s->index = index;
   });
-  journal.set(s->replayable, false);
+  note(s, {SetValue::Change::Discard, k});
   size_t at = s->index[k];
   s->items.erase(s->items.begin() + static_cast<ptrdiff_t>(at));
   s->index.clear();
