@@ -581,4 +581,4 @@ def ops_in_break(x):
     return ext2(x + 1) * 2
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()
