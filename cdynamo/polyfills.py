@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 _missing = object()
 
 
@@ -189,3 +191,84 @@ def _make_traceback():
 
 
 some_traceback = _make_traceback()
+
+
+# ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----
+
+
+def attribute_or_hook(read, arguments, hook, name):
+    try:
+        return read(*arguments)
+    except AttributeError:
+        pass
+    return hook(name)
+
+
+def attribute_or_default(read, arguments, default):
+    try:
+        return read(*arguments)
+    except AttributeError:
+        return default
+
+
+def length(method):
+    n = operator.index(method())
+    if n < 0:
+        raise ValueError("__len__() should return >= 0")
+    return n
+
+
+def truth(method):
+    answer = method()
+    if type(answer) is not bool:
+        raise TypeError(f"__bool__ should return bool, returned {type(answer).__name__}")
+    return answer
+
+
+def iterator(method):
+    it = method()
+    if not hasattr(type(it), "__next__"):
+        raise TypeError(f"iter() returned non-iterator of type '{type(it).__name__}'")
+    return it
+
+
+def next_or_default(method, default):
+    try:
+        return method()
+    except StopIteration:
+        return default
+
+
+def text(method, name, arguments):
+    answer = method(*arguments)
+    if not isinstance(answer, str):
+        if name == "__format__":
+            raise TypeError(f"__format__ must return a str, not {type(answer).__name__}")
+        raise TypeError(f"{name} returned non-string (type {type(answer).__name__})")
+    return answer
+
+
+def reflected(method, left, right, symbol):
+    answer = method(left)
+    if answer is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
+    return answer
+
+
+def in_place(method, left, right, operator):
+    answer = method(right)
+    return operator(left, right) if answer is NotImplemented else answer
+
+
+def compared(method, left, right, symbol, swapped):
+    answer = method(right)
+    if answer is not NotImplemented:
+        return answer
+    answer = getattr(type(right), swapped)(right, left)
+    if answer is not NotImplemented:
+        return answer
+    if symbol == "==":
+        return left is right
+    if symbol == "!=":
+        return left is not right
+    raise TypeError(f"'{symbol}' not supported between instances of '{type(left).__name__}' and '{type(right).__name__}'")

@@ -269,7 +269,7 @@ Value* exceptionAddNote(Trace& t, CallArgs& a) {
     notes = t.list({});
     setAttr(t, a.args[0], name, notes);
   }
-  if (notes->kind != Kind::List) unsupported(BreakReason::UnsupportedCall, "add_note where __notes__ is no list");
+  if (notes->kind != Kind::List) unsupported(BreakReason::MethodCall, "add_note where __notes__ is no list");
   t.append(as<ListValue>(notes), a.args[1]);
   return t.none();
 }

@@ -85,19 +85,24 @@ class Driver {
     for (;;) {
       // These frames have ended, or stopped at an instruction that CPython is to run.
       bool goesOn = false;
+      ReturnTo action = ReturnTo::Native;
       if (outcome.suspended) {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
         outcome = {};
         goesOn = runStep(frames_.back());
-        if (!goesOn) frames_.pop_back();
+        if (!goesOn) {
+          action = frames_.back().returnTo;
+          frames_.pop_back();
+        }
       } else {
         ObjectRef result = ObjectRef::steal(outcome.value);
-        ReturnTo action = frames_[frames_.size() - count].returnTo;
+        action = frames_[frames_.size() - count].returnTo;
         frames_.resize(frames_.size() - count);
         if (result && frames_.empty()) return result.release();
         if (result) goesOn = resumeWith(std::move(result), action);
+        if (result && !goesOn) action = ReturnTo::Native;  // raised by the caller's own instruction
       }
-      if (!goesOn && !unwind()) return nullptr;
+      if (!goesOn && !unwind(action)) return nullptr;
       outcome = goOn(count);
     }
   }
@@ -212,10 +217,17 @@ class Driver {
     return true;
   }
 
-  // Takes the pending exception outwards to the first frame that handles it. False where there is none.
-  bool unwind() {
+  // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
+  // result of the frame that raised it would have done.
+  bool unwind(ReturnTo ended) {
     while (!frames_.empty()) {
       ActiveFrame& f = frames_.back();
+      if (ended == ReturnTo::Next && PyErr_ExceptionMatches(PyExc_StopIteration)) {
+        PyErr_Clear();
+        follow(f, f.at->exhaustedEdge(), nullptr, nullptr);
+        return true;
+      }
+      ended = f.returnTo;
       ObjectRef exception = fetchException();
       // The entry of this frame in the traceback.
       ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));

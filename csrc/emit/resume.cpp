@@ -344,6 +344,11 @@ const ResumeEdge* ResumePoint::raiseEdge() const {
   return raise_.get();
 }
 
+const ResumeEdge& ResumePoint::exhaustedEdge() const {
+  if (!exhausted_) exhausted_ = std::make_unique<ResumeEdge>(edgeTo(*this, code->at(index).target, stack.size() - 1, {}));
+  return *exhausted_;
+}
+
 PyCodeObject* ResumePoint::carrier() const {
   if (carrier_) return carrier_.get();
   CodeSpec spec = CodeSpec::like(code->pyCode());

@@ -487,17 +487,6 @@ Value* pythonMethod(Trace& t, Value* object, const char* name) {
   return bindDescriptor(t, lookUp(t, t.typeOf(object), attribute), object, type, attribute);
 }
 
-Value* pythonGetter(Trace& t, Value* object, PyObject* name) {
-  if (object->kind != Kind::Instance) return nullptr;
-  PyTypeObject* type = as<InstanceValue>(object)->type;
-  PyObject* d = typeLookup(type, name);
-  if (!d || Py_TYPE(d) != &PyProperty_Type || type->tp_getattro != PyObject_GenericGetAttr) return nullptr;
-  ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
-  if (!PyFunction_Check(getter.get())) return nullptr;
-  lookUp(t, t.typeOf(object), name);
-  return pinnedValue(t, getter.get());
-}
-
 // ---- writing ---------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -531,6 +520,7 @@ bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 }  // namespace
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   // Tracebacks are not modelled: nobody can read what is set here.
   if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") return;
   if (object->kind != Kind::Instance) {
@@ -556,6 +546,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + type->tp_name + "' object has no " + (value ? "setter" : "deleter"));
       CallArgs args{{object}, {}};
       if (value) args.args.push_back(value);
+      t.tail = tail;
       call(t, pinnedValue(t, setter.get()), std::move(args));
       return;
     }
@@ -569,6 +560,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     if (setter && PyFunction_Check(setter)) {
       CallArgs args{{pinnedValue(t, d), object}, {}};
       if (value) args.args.push_back(value);
+      t.tail = tail;
       call(t, pinnedValue(t, setter), std::move(args));
       return;
     }
@@ -596,6 +588,7 @@ Value* customSetter(Trace& t, Value* object, const char* which) {
 }  // namespace
 
 void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Tensor) return setTensorAttr(t, as<TensorValue>(object), name, value);
   if (isReal(object) && PyModule_Check(realObject(object))) {
     PyObject* dict = PyModule_GetDict(realObject(object));
@@ -605,20 +598,25 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   }
   if (object->kind == Kind::Instance) {
     if (Value* setter = customSetter(t, object, "__setattr__")) {
+      t.tail = tail;
       call(t, setter, {{t.realShared(name), value}, {}});
       return;
     }
   }
+  t.tail = tail;
   genericSetAttr(t, object, name, value);
 }
 
 void delAttr(Trace& t, Value* object, PyObject* name) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Instance) {
     if (Value* setter = customSetter(t, object, "__delattr__")) {
+      t.tail = tail;
       call(t, setter, {{t.realShared(name)}, {}});
       return;
     }
   }
+  t.tail = tail;
   genericSetAttr(t, object, name, nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/last_calls.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -361,6 +362,8 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   PyObject* object = realObject(callable);
   if (PyType_Check(object)) {
     t.identity(callable);
+    if (tail == ReturnTo::Push)
+      if (LastCall last = lastBuiltin(t, object, args)) return callLast(t, std::move(last));
     t.tail = tail;
     return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
   }
@@ -369,6 +372,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
+  if (tail == ReturnTo::Push)
+    if (LastCall last = lastBuiltin(t, object, args)) {
+      t.identity(callable);
+      return callLast(t, std::move(last));
+    }
   bool known = false;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {

@@ -182,7 +182,14 @@ class Capture {
       t.frame = f.parent;
       t.place = f.parent ? f.parent->place : nullptr;
       try {
-        if (f.awaiting && !thrown) acceptResult(t, f, frames[i + 1]->returnTo, result);
+        if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Next &&
+            PyType_IsSubtype(t.typeOf(thrown), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+          thrown = nullptr;
+          f.pop();
+          f.nextIp = f.code->at(f.ip).target;
+        } else if (f.awaiting && !thrown) {
+          acceptResult(t, f, frames[i + 1]->returnTo, result);
+        }
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
@@ -231,8 +238,7 @@ class Capture {
         t.graph.outputs.clear();
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
-        if (problem.reason != BreakReason::UncaughtException)
-          sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
+        if (problem.reason != BreakReason::UncaughtException) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;

@@ -80,7 +80,7 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
 bool leavesAllFrames(const FrameState& innermost) {
   for (const FrameState* f = &innermost; f; f = f->parent) {
     if (f->code->handlerOf(f->ip)) return false;
-    if (f->parent && f->returnTo == ReturnTo::Native) return false;
+    if (f->parent && (f->returnTo == ReturnTo::Native || f->returnTo == ReturnTo::Next)) return false;
   }
   return true;
 }

@@ -191,13 +191,23 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 
 const char* reflectedMethod(int op) { return kBinary[op % kInplace].reflected; }
 const char* operatorSymbol(int op) { return kBinary[op % kInplace].symbol; }
+const char* inplaceMethod(int op) {
+  if (op < kInplace) return nullptr;
+  static const auto names = [] {
+    std::array<std::string, kInplace> made;
+    for (size_t i = 0; i < made.size(); i++) made[i] = std::string("__i") + (kBinary[i].method + 2);
+    return made;
+  }();
+  return names[static_cast<size_t>(op - kInplace)].c_str();
+}
+PyObject* operatorFunction(int op) { return operatorFunction(std::string(kBinary[op % kInplace].function)); }
 
 Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   if (left->kind != Kind::Instance) return nullptr;
   const OperatorNames& names = kBinary[op % kInplace];
   Value* method = pythonMethod(t, left, names.method);
   if (!method) return nullptr;
-  if (op >= kInplace && specialMethod(t, left, (std::string("__i") + (names.method + 2)).c_str())) return nullptr;
+  if (op >= kInplace && specialMethod(t, left, inplaceMethod(op))) return nullptr;
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
   bool rightFirst = a != b && PyType_IsSubtype(b, a);
   return rightFirst ? nullptr : method;
@@ -303,6 +313,10 @@ bool equals(Trace& t, Value* a, Value* b) {
   if (isNan(t, a) && isNan(t, b)) return isSame(t, a, b);  // not equal to itself, but containers ask for identity first
   return truth(t, compareOp(t, Py_EQ, a, b));
 }
+
+const char* compareMethod(int op) { return kCompareMethod[op]; }
+const char* compareSymbol(int op) { return kCompareSymbol[op]; }
+int swappedComparison(int op) { return kSwapped[op]; }
 
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {

@@ -11,6 +11,7 @@ enum class ReturnTo : uint8_t {
   Discard,    // dropped, and on with the next instruction
   Init,       // dropped, after a check that it is None
   Operator,   // pushed in the place of the two operands; NotImplemented asks the right one
+  Next,       // pushed; StopIteration ends the loop: the iterator is popped, and on with the jump's target
   Redo,       // pushed in the place of the operand, and the same instruction again
   Truth,      // bool() of it is pushed
   Falsehood,  // not bool() of it is pushed
