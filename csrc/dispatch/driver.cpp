@@ -85,9 +85,11 @@ class Driver {
     for (;;) {
       // These frames have ended, or stopped at an instruction that CPython is to run.
       bool goesOn = false;
+      bool eagerly = false;
       ReturnTo action = ReturnTo::Native;
       if (outcome.suspended) {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
+        eagerly = outcome.suspended->eagerAfter;
         outcome = {};
         goesOn = runStep(frames_.back());
         if (!goesOn) {
@@ -103,7 +105,7 @@ class Driver {
         if (result && !goesOn) action = ReturnTo::Native;  // raised by the caller's own instruction
       }
       if (!goesOn && !unwind(action)) return nullptr;
-      outcome = goOn(count);
+      outcome = eagerly ? goOnEagerly(count) : goOn(count);
     }
   }
 
@@ -178,7 +180,13 @@ class Driver {
     FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get()};
     CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
+    return goOnEagerly(count);
+  }
+
+  CallOutcome goOnEagerly(size_t& count) {
     count = 1;
+    ActiveFrame& innermost = frames_.back();
+    handled_.set(innermost);
     return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
   }
 

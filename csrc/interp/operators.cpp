@@ -1,4 +1,5 @@
 // Operators, comparisons, truth and text of symbolic values.
+#include <cmath>
 #include <cstring>
 
 #include "base/lookup.h"
@@ -312,10 +313,19 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return listA == listB;
 }
 
+bool isNan(Trace& t, Value* v) {
+  if (!isReal(v) || !PyFloat_CheckExact(realObject(v))) return false;
+  PyObject* number = t.constant(v);
+  return number && std::isnan(PyFloat_AS_DOUBLE(number));
+}
+
+Value* partsOfSlice(Trace& t, Value* slice) { return t.tuple({getAttr(t, slice, "start"), getAttr(t, slice, "stop"), getAttr(t, slice, "step")}); }
+
 }  // namespace
 
 bool equals(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  if (isNan(t, a) && isNan(t, b)) return isSame(t, a, b);  // not equal to itself, but containers ask for identity first
   return truth(t, compareOp(t, Py_EQ, a, b));
 }
 
@@ -356,6 +366,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
     }
   }
+  if (t.typeOf(a) == &PySlice_Type && t.typeOf(b) == &PySlice_Type) return compareOp(t, op, partsOfSlice(t, a), partsOfSlice(t, b));
   if (isSequenceLike(a) && isSequenceLike(b)) {
     if (!sequenceKindMatches(t, a, b)) {
       if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
