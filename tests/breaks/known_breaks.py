@@ -8,9 +8,7 @@ KNOWN: dict[str, str] = {
     **{
         f"break_depth.{name}": NATIVE
         for name in (
-            "callee_partial", "callee_property", "callee_property_set", "callee_property_delete", "callee_cached_property", "callee_descriptor_get",
-            "callee_descriptor_set", "callee_radd", "callee_iadd", "callee_neg", "callee_delitem", "callee_eq", "callee_lt", "callee_len",
-            "callee_iter", "callee_str", "callee_format", "callee_getattr", "callee_getattr_builtin", "callee_setattr", "callee_max_key",
+            "callee_partial", "callee_property_set", "callee_property_delete", "callee_cached_property", "callee_iter", "callee_max_key",
             "callee_of_map", "callee_of_sorted", "callee_of_next",
         )
     },
