@@ -18,6 +18,8 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     "reference_break_rules": (False, False),
     # Break every capture at its nth instruction; for tests of breaks.
     "break_every": (int(os.environ.get("CDYNAMO_BREAK_EVERY", "0")), False),
+    # print(), logging and warnings.warn() run after the graph where nobody can see the difference; False: they split the graph.
+    "defer_output": (True, False),
     # How many captures one code object may have before it runs eagerly.
     "recompile_limit": (8, True),
     "accumulated_recompile_limit": (256, True),

@@ -69,5 +69,4 @@ class CodeCache {
   bool calledBefore_ = false;
 };
 
-
 }  // namespace cdynamo

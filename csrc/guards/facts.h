@@ -31,6 +31,9 @@ enum class FactKind : uint8_t {
   DynamicBranch,    // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
 };
 
+// In torch's spelling: TENSOR_MATCH, EQUALS_MATCH, ...
+const char* factLabel(FactKind kind);
+
 struct Fact {
   FactKind kind;
   const Source* source = nullptr;  // null for facts about pinned types
@@ -66,6 +69,8 @@ class FactList {
 
   size_t position() const { return facts_.size(); }
   void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter
+  // Drops the facts whose flag is false, for good.
+  void keepOnly(const std::vector<bool>& flags);
   const std::vector<Fact>& facts() const { return facts_; }
   const std::vector<TensorMeta>& tensors() const { return tensors_; }
   // Facts are recorded with what `*now` is then.
