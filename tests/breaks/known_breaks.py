@@ -8,7 +8,7 @@ KNOWN: dict[str, str] = {
     **{
         f"break_depth.{name}": NATIVE
         for name in (
-            "callee_partial", "callee_property_set", "callee_property_delete", "callee_cached_property", "callee_iter", "callee_max_key",
+            "callee_property_set", "callee_property_delete", "callee_iter", "callee_max_key",
             "callee_of_map", "callee_of_sorted", "callee_of_next",
         )
     },
@@ -32,7 +32,5 @@ KNOWN: dict[str, str] = {
     "break_cost.test_long_loop[in_with]": "leaving no_grad() and asking a real iterator is a graph of two mode switches and nothing else",
     "break_decorators.skip_frame_in_callee": "skip_frame() in an inlined callee skips the caller too, instead of breaking it",
     "break_skipping.test_skip_in_a_callee_is_a_break_in_the_caller": "skip_frame() in an inlined callee skips the caller too, instead of breaking it",
-    "break_decorators.step_unsupported": "step_unsupported() is not known yet",
     "break_decorators.test_stance_force_eager": "set_stance is not read yet",
-    "break_decorators.test_error_on_graph_break": "error_on_graph_break is not read yet",
 }  # fmt: skip
