@@ -254,6 +254,7 @@ class Driver {
   // A part of the innermost frame that CPython runs, called from frames that look like those outside it. What it calls may
   // be captured.
   ObjectRef runEagerly(PyCodeObject* code, ActiveFrame& f) {
+    ensureTraceback(f);
     ObjectRef function = functionOf(code, f);
     skipCode(reinterpret_cast<PyObject*>(code));
     FrameHookScope hook(root_->options(), limit_);
@@ -271,6 +272,17 @@ class Driver {
     ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(carriers[0].get(), pending[0].args, 1, nullptr));
     if (!result) dropCarriers(outside);
     return result;
+  }
+
+  // CPython hands the traceback to __exit__ unasked and crashes where there is none: a real exception that was raised while
+  // tracing gets an entry of this frame.
+  static void ensureTraceback(const ActiveFrame& f) {
+    if (f.at->code->at(f.at->index).op != Op::WithExceptStart) return;
+    PyObject* exception = f.values[f.values.size() - 1 - f.at->handled].get();
+    if (ObjectRef::steal(PyException_GetTraceback(exception))) return;
+    ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception));
+    ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
+    fetchException();
   }
 
   // A function f(callee) that only calls it, in a frame that has the name and line of this one.

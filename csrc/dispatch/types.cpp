@@ -54,7 +54,8 @@ PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
     return nullptr;
   ObjectRef before = ObjectRef::steal(Py_BuildValue(
       "{s:s,s:i,s:i,s:O,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
-      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "break_every", settings.breakEvery, "on_miss", orNone(settings.onMiss),
+      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "break_every",
+      settings.breakEvery, "on_miss", orNone(settings.onMiss),
       "on_recompile", orNone(settings.onRecompile), "on_limit", orNone(settings.onLimit), "on_engine_error", orNone(settings.onEngineError)));
   if (!before || !setStance(settings.stance, stance)) return nullptr;
   settings.recompileLimit = limit;

@@ -425,6 +425,13 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
   if (op == Py_EQ || op == Py_NE) {
+    // An object of a C type that compares in its own way, with anything that it may know.
+    for (Value* v : {a, b}) {
+      auto compare = t.typeOf(v)->tp_richcompare;
+      bool opaque = v->kind == Kind::DictView || (isReal(v) && v->source && !t.isConstant(v) && t.typeOf(v) != &PySlice_Type);
+      if (opaque && a != b && compare && compare != PyBaseObject_Type.tp_richcompare)
+        unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
+    }
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));

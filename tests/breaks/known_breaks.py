@@ -7,7 +7,10 @@ EARLY = "a local that is not read any more is not carried over the break, so its
 KNOWN: dict[str, str] = {
     **{
         f"break_depth.{name}": NATIVE
-        for name in ("callee_property_set", "callee_property_delete", "callee_iter", "callee_max_key", "callee_of_map", "callee_of_sorted", "callee_of_next")
+        for name in (
+            "callee_property_set", "callee_property_delete", "callee_iter", "callee_max_key",
+            "callee_of_map", "callee_of_sorted", "callee_of_next",
+        )
     },
     **{f"break_everywhere.generators_{n}": GENERATOR for n in (0, 1, 2, 4, "all")},
     **{
@@ -22,7 +25,7 @@ KNOWN: dict[str, str] = {
     **{
         f"break_values.lifetime_{name}": EARLY
         for name in (
-            "not_read_again", "returned", "temporary_directory", "lock_held", "finaliser_rebound", "finaliser_in_callee", "finaliser_of_argument",
+            "temporary_directory", "finaliser_rebound",
         )
     },
     "break_positions.hash_protocol": "a dict with a key whose __hash__ and __repr__ have effects: they are called more often than in eager",

@@ -96,6 +96,7 @@ VALUES = {
     "keys_view": "d = {'a': x + 1}\nk = d.keys()\next(1)\nd['b'] = x * 2\nreturn list(k), d",
     "values_view": "d = {'a': x + 1}\nv = d.values()\next(1)\nd['b'] = x * 2\nreturn list(v)",
     "items_view": "d = {'a': x + 1}\nv = d.items()\next(1)\nd['b'] = x * 2\nreturn list(v)",
+    "views_compared": "d = {'a': 1}\nk, i = d.keys(), d.items()\ny = x + 1\next(y)\nreturn y * 2, k == {'a'}, {'a'} == k, i == {('a', 1)}, k == i",
     "mapping_proxy": "d = {'a': x + 1}\nm = types.MappingProxyType(d)\next(1)\nd['b'] = x * 2\nreturn m['b'] * m['a']",
     "keys_order": "d = {'b': 1, 'a': 2}\ndel d['b']\nd['b'] = x + 1\next(1)\nreturn list(d), d['b'] * 2",
     # objects

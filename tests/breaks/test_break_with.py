@@ -427,6 +427,10 @@ ERRORS = {
         """,
     "error_opaque_manager": "with OpaqueManager():\n    y = x + 1\n    boom(KeyError, 'k')\nreturn y * 2",
     "error_opaque_manager_leaves": "with OpaqueManager():\n    y = x + 1\n    boom(ValueError, 'k')\nreturn y * 2",
+    "error_raised_in_trace_opaque_exit": "with OpaqueManager():\n    y = x + 1\n    raise KeyError('k')\nreturn y * 2",
+    "error_raised_in_trace_opaque_exit_leaves": "with OpaqueManager():\n    y = x + 1\n    raise ValueError('k')\nreturn y * 2",
+    "error_of_break_raised_in_trace": "e = ext(KeyError('k'))\nwith OpaqueManager():\n    y = x + 1\n    raise e\nreturn y * 2",
+    "error_raised_by_trace_opaque_exit": "with OpaqueManager():\n    y = x + 1\n    {}['k']\nreturn y * 2",
     "error_in_enter": """
         y = x + 1
         try:
