@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from . import _compile_ids
+from ._config import config
 from ._fx import LazyGraphModule, to_graph_module
-from ._tracing import BackendContext, GraphSource, backend_call, next_compile_id
+from ._tracing import BackendContext, GraphSource, backend_call
 
 if TYPE_CHECKING:
     from ._C import GraphProgram
 
 log = logging.getLogger("cdynamo")
+steps = logging.getLogger("torch._dynamo.output_graph")
 
 CompiledGraph = Callable[..., Any]
 
@@ -111,14 +114,16 @@ def compile_graph(program: GraphProgram, example_inputs: Sequence[Any], options:
     backend = options.backend
     if backend.runs_program:
         return program
-    compile_id = next_compile_id()
+    compile_id = _compile_ids.latest()
     context = BackendContext(example_inputs, [GraphSource(name) for name in program.inputs])
     module = to_graph_module(program, context, compile_id, example_inputs)
     with backend_call(context, compile_id):
         try:
             if backend.is_registered:
                 _prepare_for_registered(module, backend)
+            steps.info("Step 2: calling compiler function %s", backend.__name__)
             result = backend(module, list(example_inputs))
+            steps.info("Step 2: done compiler function %s", backend.__name__)
             if not callable(result):
                 raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
@@ -174,4 +179,7 @@ def _after_failure(error: Exception, program: GraphProgram, options: CompileOpti
         log.warning("backend %r cannot compile this graph (%s: %s); it runs as captured", options.backend.__name__, type(error).__name__, error)
         return program
     failed = BackendCompilerFailed(options.backend, error, inspect.currentframe())
+    if config.suppress_errors and not options.fullgraph:
+        log.warning("%s; the graph runs as captured, since suppress_errors is set", failed)
+        return program
     raise failed.with_traceback(error.__traceback__) from error

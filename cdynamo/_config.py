@@ -20,6 +20,7 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     "recompile_limit": (8, True),
     "accumulated_recompile_limit": (256, True),
     "fail_on_recompile_limit_hit": (False, True),
+    "error_on_recompile": (False, True),
     "suppress_errors": (False, True),
     "capture_scalar_outputs": (False, True),
     "capture_dynamic_output_shape_ops": (False, True),

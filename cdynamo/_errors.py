@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._text import describe_break, stack_summary, user_stack_text
+from ._text import break_title, describe_break, recompile_text, stack_summary, user_stack_text
 
 
 def unsupported(payload: dict[str, Any]) -> BaseException:
@@ -14,8 +14,8 @@ def unsupported(payload: dict[str, Any]) -> BaseException:
     message = describe_break(payload)
     stack = user_stack_text(payload.get("stack"))
     if stack:
-        message += f"\n\nfrom user code:\n{stack}\n"
-    return Unsupported(message, gb_type=str(payload.get("reason", "")), real_stack=stack_summary(payload.get("stack")))
+        message += f"\n\nfrom user code:\n {stack}\n"
+    return Unsupported(message, gb_type=break_title(payload), real_stack=stack_summary(payload.get("stack")))
 
 
 def recompile_limit_hit(payload: dict[str, Any]) -> BaseException:
@@ -23,4 +23,12 @@ def recompile_limit_hit(payload: dict[str, Any]) -> BaseException:
     from torch._dynamo.exc import FailOnRecompileLimitHit
 
     failed = "\n".join(f"  {text}" for text in payload.get("failed") or ())
-    return FailOnRecompileLimitHit(f"recompile_limit reached with fullgraph=True. Guard failures:\n{failed}")
+    why = "fail_on_recompile_limit_hit is set" if payload.get("by_config") else "Hard failure due to fullgraph=True"
+    return FailOnRecompileLimitHit(f"recompile_limit reached. {why}. Guard failures:\n{failed}")
+
+
+def recompile_error(payload: dict[str, Any]) -> BaseException:
+    """torch._dynamo.exc.RecompileError, for config.error_on_recompile."""
+    from torch._dynamo.exc import RecompileError
+
+    return RecompileError(recompile_text(payload))

@@ -2,52 +2,52 @@
 
 The engine calls on_event(kind, payload) with
 
-    capture    code, graph (GraphProgram or None), guards (a list of str, or a function that makes one), seconds,
-               reason ("return_value" or why the capture ended there)
-    break      code, reason (its name in the table of reasons), explanation, context, hints, stack
-    skip       code, reason, explanation, stack
+    start      code, frame (the code object that is captured, where it is one of cdynamo's own that goes on after a break):
+               a capture begins. The answer is its id, a str such as "0/1"
+    capture    code, graph (GraphProgram or None), guards (a list of str, or a function that makes one), guard_tree (lines),
+               emitted (the code that runs instead, or None), seconds, reason ("return_value", or "graph_break" where a break
+               event follows)
+    break      code, reason (its name in the table of reasons), id, title, explanation, context, hints, stack;
+               raises: the break is an error (fullgraph)
+    skip       as break: the frame runs eagerly
     recompile  code, failed (list of str: for each earlier capture, the guard that did not hold), limit_hit, limit
     failure    code, error (exception), stage, arguments (list of str), stack
 
-`stack` is a list of (file, line, function), the outermost first. What on_event raises, the user's call raises.
+`code` is the user's own. `stack` is a list of (file, line, function), the outermost first. A capture of what follows a break
+has `resumed_at`, the line where it goes on. What on_event raises, the user's call raises.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
-import logging
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch._logging
-
+from . import _compile_ids, _logs
 from ._report import after_failure
-from ._text import describe_break, describe_code, user_stack_text
+from ._text import describe_break
 
 Listener = Callable[[str, dict[str, Any]], None]
 
 #: As torch._dynamo.utils.counters: {"stats": {"calls_captured": ..., "unique_graphs": ...}, "graph_break": {reason: ...}, ...}
 counters: collections.defaultdict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
 
-_LOG_NAMES = ("graph_breaks", "recompiles", "guards", "graph_code")
-_loggers: dict[str, logging.Logger] = {}
 _listeners: list[Listener] = []
 _lock = threading.Lock()
 
 
-def on_event(kind: str, payload: dict[str, Any]) -> None:
+def on_event(kind: str, payload: dict[str, Any]) -> Any:
     """The engine's only way to say what happened."""
     view = _VIEWS.get(kind)
-    if view is not None:
-        view(payload)
+    answer = view(payload) if view is not None else None
     for listener in tuple(_listeners):
         listener(kind, payload)
     if kind == "failure":
         after_failure(payload)
+    return answer
 
 
 @contextlib.contextmanager
@@ -62,9 +62,9 @@ def listening(listener: Listener) -> Iterator[None]:
             _listeners.remove(listener)
 
 
-def wants_guards() -> bool:
-    """Whether somebody looks at the texts of guards, which cost more than the guards."""
-    return bool(_listeners) or logger("guards") is not None
+def wants_guards() -> int:
+    """Whether somebody looks at the texts of guards, which cost more than the guards: 1 for the list, 2 for the tree too."""
+    return 2 if _logs.logger("guards") is not None else int(bool(_listeners))
 
 
 def count(group: str, key: str, by: int = 1) -> None:
@@ -75,80 +75,47 @@ def count(group: str, key: str, by: int = 1) -> None:
         theirs.counters[group][key] += by
 
 
-def logger(name: str) -> logging.Logger | None:
-    """The logger of an artifact, or None while nobody asked for it (TORCH_LOGS, torch._logging.set_logs or CDYNAMO_LOGS)."""
-    found = _loggers.get(name)
-    if found is None:
-        found = _loggers[name] = _make_logger(name)
-    return found if found.isEnabledFor(logging.DEBUG) else None
-
-
-def _make_logger(name: str) -> logging.Logger:
-    made: logging.Logger = torch._logging.getArtifactLogger(  # type: ignore[attr-defined]
-        "cdynamo", name
-    )
-    wanted = [part.strip().lstrip("+") for part in os.environ.get("CDYNAMO_LOGS", "").split(",")]
-    if name in wanted or "all" in wanted:
-        made.setLevel(logging.DEBUG)
-        if not made.handlers:
-            handler = logging.StreamHandler()
-            handler.setFormatter(logging.Formatter(f"[cdynamo] [{name}] %(message)s"))
-            made.addHandler(handler)
-            made.propagate = False
-    return made
+def _on_start(payload: dict[str, Any]) -> str:
+    """Its answer is how the engine names this capture in reasons of recompiles."""
+    count("frames", "total")
+    compile_id = _compile_ids.start(payload.get("frame") or payload["code"])
+    _logs.on_start(payload)
+    return str(compile_id)
 
 
 def _on_capture(payload: dict[str, Any]) -> None:
-    count("frames", "total")
     count("frames", "ok")
     graph = payload.get("graph")
     if graph is not None:
         count("stats", "calls_captured", graph.calls)
         count("stats", "unique_graphs")
-        if log := logger("graph_code"):
-            from ._fx import to_graph_module
-
-            text = to_graph_module(graph).print_readable(print_output=False)
-            log.debug("%s\n%s", describe_code(payload.get("code")), text)
-    if log := logger("guards"):
-        log.debug("%s\n  %s", describe_code(payload.get("code")), "\n  ".join(guard_texts(payload)))
-
-
-def guard_texts(payload: dict[str, Any]) -> list[str]:
-    guards = payload.get("guards") or []
-    return list(guards()) if callable(guards) else list(guards)
+    if payload.get("resumed_at") is not None:
+        count("resumes", f"torch_dynamo_resume_in_{payload['code'].co_name}_at_{payload['resumed_at']}")
+    _logs.on_capture(payload)
 
 
 def _on_break(payload: dict[str, Any]) -> None:
-    count("graph_break", describe_break(payload))
-    if log := logger("graph_breaks"):
-        stack = user_stack_text(payload.get("stack"))
-        log.debug("Graph break in user code\n%s\n%s", describe_break(payload), f"User code traceback:\n{stack}" if stack else "")
+    text = describe_break(payload)
+    if payload.get("raises"):
+        counters["unimplemented"][text] += 1  # torch's own are counted by its exception
+    else:
+        count("graph_break", text)
+    _logs.on_break(payload)
 
 
 def _on_skip(payload: dict[str, Any]) -> None:
-    count("frames", "total")
     count("skips", str(payload.get("reason", "unknown")))
-    if log := logger("graph_breaks"):
-        log.debug("Frame skipped: %s\n%s", describe_code(payload.get("code")), describe_break(payload))
+    _logs.on_skip(payload)
 
 
 def _on_recompile(payload: dict[str, Any]) -> None:
-    failed = [str(text) for text in payload.get("failed") or ()]
-    for text in failed:
-        count("recompiles", text)
-    if payload.get("limit_hit"):
-        logging.getLogger("cdynamo").warning(
-            "%s hit the recompile limit; it runs eagerly from now on. Last reason: %s",
-            describe_code(payload.get("code")), failed[0] if failed else "unknown",
-        )  # fmt: skip
-    if log := logger("recompiles"):
-        log.debug(
-            "Recompiling %s\n    triggered by the following guard failure(s):\n    - %s", describe_code(payload.get("code")), "\n    - ".join(failed)
-        )
+    for text in payload.get("failed") or ():
+        count("recompiles", str(text))
+    _logs.on_recompile(payload)
 
 
-_VIEWS: dict[str, Callable[[dict[str, Any]], None]] = {
+_VIEWS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "start": _on_start,
     "capture": _on_capture,
     "break": _on_break,
     "skip": _on_skip,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _C
+from . import _C, _compile_ids, _logs
 from ._backends import compile_graph
 from ._config import config
-from ._errors import recompile_limit_hit, unsupported
+from ._errors import recompile_error, recompile_limit_hit, unsupported
 from ._events import on_event, wants_guards
 from ._report import InternalError, reset_warnings
 
@@ -20,7 +20,7 @@ def connect() -> None:
             "compile_graph": _compile_graph,
             "on_event": on_event,
             "wants_guards": wants_guards,
-            "unsupported": unsupported,
+            "unsupported": _unsupported,
             "recompile_limit_hit": recompile_limit_hit,
             "internal_error": InternalError,
             "config": config,
@@ -41,6 +41,8 @@ def reset() -> None:
     """Forgets every capture, as if nothing had been compiled. Compiled callables stay usable and capture again."""
     _C.reset()
     reset_warnings()
+    _compile_ids.reset()
+    _logs.reset()
     sync_settings()
     registry = sys.modules.get("torch._inductor.cudagraph_trees")
     if registry is not None:
@@ -53,14 +55,22 @@ def _compile_graph(program: Any, example_inputs: Any, options: Any) -> Any:
 
 
 def _on_recompile(function: Any, reasons: list[str]) -> None:
-    on_event("recompile", {"code": getattr(function, "__code__", None), "failed": reasons})
+    payload = {"code": getattr(function, "__code__", None), "failed": reasons}
+    on_event("recompile", payload)
+    if config.error_on_recompile:
+        raise recompile_error(payload)
 
 
 def _on_limit(function: Any, limit: int, reasons: list[str], options: Any) -> None:
     payload = {"code": getattr(function, "__code__", None), "failed": reasons, "limit": limit, "limit_hit": True}
     on_event("recompile", payload)
     if config.fail_on_recompile_limit_hit or getattr(options, "fullgraph", False):
-        raise recompile_limit_hit(payload)
+        raise recompile_limit_hit({**payload, "by_config": config.fail_on_recompile_limit_hit})
+
+
+def _unsupported(payload: dict[str, Any]) -> BaseException:
+    on_event("break", {**payload, "raises": True})
+    return unsupported(payload)
 
 
 def _on_engine_error(function: Any, what: str) -> None:

@@ -6,7 +6,6 @@ A FakeTensorMode drags in `torch._dynamo.config` and sympy (a second), so that a
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
 _TLS: Any = torch._guards._TLS
-_frame_ids = itertools.count()
 
 
 class GraphSource(Source):
@@ -95,11 +93,6 @@ def _new_fake_mode() -> FakeTensorMode:
 
     # export: a tensor of no dimension gets no symbol for its value. AOTAutograd would ask for another capture because of it.
     return FakeTensorMode(shape_env=ShapeEnv(), export=True)
-
-
-def next_compile_id() -> CompileId:
-    """A new id for one captured graph."""
-    return CompileId(frame_id=next(_frame_ids), frame_compile_id=0)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 _missing = object()
 
 
@@ -18,114 +20,6 @@ def reduce(function, iterable, initial=_missing, /):
     return value
 
 
-def accumulate(iterable, func=None, *, initial=None):
-    it = iter(iterable)
-    total = initial
-    if initial is None:
-        total = next(it, _missing)
-        if total is _missing:
-            return
-    yield total
-    for item in it:
-        total = total + item if func is None else func(total, item)
-        yield total
-
-
-def product(*iterables, repeat=1):
-    pools = [tuple(pool) for pool in iterables] * repeat
-    result = [()]
-    for pool in pools:
-        result = [(*prefix, item) for prefix in result for item in pool]
-    return iter(result)
-
-
-def zip_longest(*iterables, fillvalue=None):
-    iterators = [iter(it) for it in iterables]
-    active = [True] * len(iterators)
-    while True:
-        row = []
-        for i, it in enumerate(iterators):
-            value = fillvalue
-            if active[i]:
-                value = next(it, _missing)
-                if value is _missing:
-                    active[i] = False
-                    value = fillvalue
-            row.append(value)
-        if not any(active):
-            return
-        yield tuple(row)
-
-
-def starmap(function, iterable, /):
-    for args in iterable:
-        yield function(*args)
-
-
-def takewhile(predicate, iterable, /):
-    for item in iterable:
-        if not predicate(item):
-            return
-        yield item
-
-
-def dropwhile(predicate, iterable, /):
-    it = iter(iterable)
-    for item in it:
-        if not predicate(item):
-            yield item
-            break
-    for item in it:
-        yield item
-
-
-def compress(data, selectors):
-    for item, keep in zip(data, selectors):
-        if keep:
-            yield item
-
-
-def pairwise(iterable, /):
-    it = iter(iterable)
-    previous = next(it, _missing)
-    if previous is _missing:
-        return
-    for item in it:
-        yield previous, item
-        previous = item
-
-
-def permutations(iterable, r=None):
-    pool = tuple(iterable)
-    n = len(pool)
-    r = n if r is None else r
-    for indices in product(range(n), repeat=r):
-        if len(set(indices)) == r:
-            yield tuple(pool[i] for i in indices)
-
-
-def combinations(iterable, r):
-    pool = tuple(iterable)
-    for indices in product(range(len(pool)), repeat=r):
-        if all(a < b for a, b in pairwise(indices)):
-            yield tuple(pool[i] for i in indices)
-
-
-def cycle(iterable, /):
-    saved = []
-    for item in iterable:
-        yield item
-        saved.append(item)
-    while saved:
-        for item in saved:
-            yield item
-
-
-def chain_from_iterable(cls, iterable, /):
-    for inner in iterable:
-        yield from inner
-
-
 class _Groups:
     """itertools.groupby: one pass over the data, each group read while it is the current one."""
 
@@ -138,24 +32,46 @@ class _Groups:
     def __iter__(self):
         return self
 
-    def advance(self):
-        self.current = next(self.data)
-        self.current_key = self.current if self.key is None else self.key(self.current)
+    def step(self):
+        value = next(self.data)
+        key = value if self.key is None else self.key(value)
+        self.current = value
+        self.current_key = key
 
     def __next__(self):
-        self.group = object()
-        while self.current_key is _missing or (self.target is not _missing and self.target == self.current_key):
-            self.advance()
+        self.group = None
+        while self.current_key is _missing or (self.target is not _missing and _same(self.target, self.current_key)):
+            self.step()
         self.target = self.current_key
-        return self.current_key, self.members(self.target, self.group)
+        return self.current_key, _Group(self, self.target)
 
-    def members(self, target, group):
-        while self.group is group and target == self.current_key:
-            yield self.current
-            try:
-                self.advance()
-            except StopIteration:
-                return
+
+class _Group:
+    """The members of the current group; nothing more once another one is."""
+
+    def __init__(self, parent, target):
+        self.parent = parent
+        self.target = target
+        parent.group = self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        parent = self.parent
+        if parent.group is not self:
+            raise StopIteration
+        if parent.current is _missing:
+            parent.step()
+        if not _same(self.target, parent.current_key):
+            raise StopIteration
+        value = parent.current
+        parent.current = parent.current_key = _missing
+        return value
+
+
+def _same(a, b):
+    return a is b or a == b
 
 
 def groupby(iterable, key=None):
@@ -275,3 +191,84 @@ def _make_traceback():
 
 
 some_traceback = _make_traceback()
+
+
+# ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----
+
+
+def attribute_or_hook(read, arguments, hook, name):
+    try:
+        return read(*arguments)
+    except AttributeError:
+        pass
+    return hook(name)
+
+
+def attribute_or_default(read, arguments, default):
+    try:
+        return read(*arguments)
+    except AttributeError:
+        return default
+
+
+def length(method):
+    n = operator.index(method())
+    if n < 0:
+        raise ValueError("__len__() should return >= 0")
+    return n
+
+
+def truth(method):
+    answer = method()
+    if type(answer) is not bool:
+        raise TypeError(f"__bool__ should return bool, returned {type(answer).__name__}")
+    return answer
+
+
+def iterator(method):
+    it = method()
+    if not hasattr(type(it), "__next__"):
+        raise TypeError(f"iter() returned non-iterator of type '{type(it).__name__}'")
+    return it
+
+
+def next_or_default(method, default):
+    try:
+        return method()
+    except StopIteration:
+        return default
+
+
+def text(method, name, arguments):
+    answer = method(*arguments)
+    if not isinstance(answer, str):
+        if name == "__format__":
+            raise TypeError(f"__format__ must return a str, not {type(answer).__name__}")
+        raise TypeError(f"{name} returned non-string (type {type(answer).__name__})")
+    return answer
+
+
+def reflected(method, left, right, symbol):
+    answer = method(left)
+    if answer is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: '{type(left).__name__}' and '{type(right).__name__}'")
+    return answer
+
+
+def in_place(method, left, right, operator):
+    answer = method(right)
+    return operator(left, right) if answer is NotImplemented else answer
+
+
+def compared(method, left, right, symbol, swapped):
+    answer = method(right)
+    if answer is not NotImplemented:
+        return answer
+    answer = getattr(type(right), swapped)(right, left)
+    if answer is not NotImplemented:
+        return answer
+    if symbol == "==":
+        return left is right
+    if symbol == "!=":
+        return left is not right
+    raise TypeError(f"'{symbol}' not supported between instances of '{type(left).__name__}' and '{type(right).__name__}'")

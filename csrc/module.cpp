@@ -4,6 +4,7 @@
 #include "dispatch/types.h"
 #include "graph/executable.h"
 #include "guards/test_api.h"
+#include "interp/break_reasons.h"
 #include "interp/capture.h"
 #include "shapes/python.h"
 
@@ -22,6 +23,7 @@ int execModule(PyObject* module) {
     addShapeFunctions(module);
     addGuardTestType(module);
     addDispatchTypes(module);
+    addBreakFunctions(module);
     addCaptureFunctions(module);
     return 0;
   } catch (const PythonError&) {

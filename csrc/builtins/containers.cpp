@@ -17,7 +17,7 @@ namespace {
 // The list that a method works on, its items not read yet.
 ListValue* listOf(CallArgs& a, const char* method) {
   ListValue* l = a.args.empty() ? nullptr : asList(a.args[0]);
-  if (!l) unsupported(BreakReason::UnsupportedCall, std::string("list.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
+  if (!l) unsupported(BreakReason::MethodCall, std::string("list.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
   return l;
 }
 
@@ -276,7 +276,7 @@ Value* slotCompare(Trace& t, CallArgs& a) {
 
 DictValue* selfDict(CallArgs& a, const char* method) {
   DictValue* d = a.args.empty() ? nullptr : asDict(a.args[0]);
-  if (!d) unsupported(BreakReason::UnsupportedCall, std::string("dict.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
+  if (!d) unsupported(BreakReason::MethodCall, std::string("dict.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
   return d;
 }
 
@@ -409,7 +409,7 @@ Value* dictFromkeys(Trace& t, CallArgs& a) {
   expectArgs(t, a, "fromkeys", 2, 3);
   DictValue* d = t.dict();
   if (isReal(a.args[0]) && realObject(a.args[0]) != reinterpret_cast<PyObject*>(&PyDict_Type))
-    unsupported(BreakReason::UnsupportedCall, "fromkeys of a dict subclass");
+    unsupported(BreakReason::MethodCall, "fromkeys of a dict subclass");
   for (Value* k : itemsOf(t, a.args[1])) t.dictSet(d, t.keyOf(k), a.args.size() > 2 ? a.args[2] : t.none());
   return d;
 }
@@ -445,7 +445,7 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
 
 SetValue* selfSet(Trace& t, CallArgs& a, const char* method) {
   SetValue* s = a.args.empty() ? nullptr : asSet(a.args[0]);
-  if (!s) unsupported(BreakReason::UnsupportedCall, std::string("set.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
+  if (!s) unsupported(BreakReason::MethodCall, std::string("set.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
   t.load(s);
   return s;
 }
@@ -468,7 +468,7 @@ Value* setRemove(Trace& t, CallArgs& a) {
 Value* setPop(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "pop");
   if (s->items.empty()) raise(t, PyExc_KeyError, "pop from an empty set");
-  if (s->items.size() > 1) unsupported(BreakReason::UnsupportedCall, "set.pop, whose order is not known");
+  if (s->items.size() > 1) unsupported(BreakReason::UnknownOrder, "set.pop, whose order is not known");
   Value* v = s->items[0].value;
   t.setDiscard(s, DictKey(s->items[0]));
   return v;
@@ -525,7 +525,7 @@ Value* strJoin(Trace& t, CallArgs& a) {
   ObjectRef parts = checked(PyList_New(0));
   for (Value* v : itemsOf(t, a.args[1])) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedCall, "str.join with " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "str.join with " + describe(v));
     checkedStatus(PyList_Append(parts.get(), c));
   }
   return t.real(native(t, PyUnicode_Join(sep, parts.get())));
@@ -533,13 +533,13 @@ Value* strJoin(Trace& t, CallArgs& a) {
 
 Value* strFormat(Trace& t, CallArgs& a) {
   PyObject* self = t.constant(a.args.at(0));
-  if (!self) unsupported(BreakReason::UnsupportedCall, "str.format");
+  if (!self) unsupported(BreakReason::UnsupportedText, "str.format");
   ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(a.args.size() - 1)));
   // Real copies, or the text where the fields ask for nothing else.
   std::string pattern = PyUnicode_AsUTF8(self);
   auto constantOrText = [&](Value* v) {
     if (ObjectRef copy = snapshot(t, v)) return copy;
-    if (pattern.find_first_of("!:.[") != std::string::npos) unsupported(BreakReason::UnsupportedCall, "str.format with " + describe(v));
+    if (pattern.find_first_of("!:.[") != std::string::npos) unsupported(BreakReason::UnsupportedText, "str.format with " + describe(v));
     return ObjectRef::share(t.constant(str(t, v)));
   };
   for (size_t i = 1; i < a.args.size(); i++) PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i - 1), constantOrText(a.args[i]).release());
@@ -554,7 +554,7 @@ Value* strWithTuple(Trace& t, CallArgs& a, const char* name) {
   std::vector<PyObject*> constants;
   for (Value* v : a.args) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedCall, std::string("str.") + name + " with " + describe(v));
+    if (!c) unsupported(BreakReason::MethodCall, std::string("str.") + name + " with " + describe(v));
     constants.push_back(c);
   }
   ObjectRef method = checked(PyObject_GetAttrString(constants[0], name));
@@ -566,7 +566,7 @@ Value* strEndswith(Trace& t, CallArgs& a) { return strWithTuple(t, a, "endswith"
 // Methods whose native result is a list must give a fresh symbolic list.
 Value* strToList(Trace& t, CallArgs& a, PyObject* method) {
   Value* v = callNative(t, method, a);
-  if (!v) unsupported(BreakReason::UnsupportedCall, "a str method with computed arguments");
+  if (!v) unsupported(BreakReason::MethodCall, "a str method with computed arguments");
   return v;
 }
 template <int which>

@@ -75,7 +75,7 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
-  unsupported(BreakReason::UnsupportedCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
+  unsupported(BreakReason::BuiltinCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
 }
 
 PyObject* typeObject(PyTypeObject& type) { return reinterpret_cast<PyObject*>(&type); }
@@ -145,7 +145,7 @@ Value* builtinHash(Trace& t, CallArgs& a) {
                                                             PyFunction_Check(realObject(as<BoundMethodValue>(m)->function)))
       return call(t, m, {});
   DictKey k = t.keyOf(a.args[0]);
-  if (!k.constant) unsupported(BreakReason::UnsupportedCall, "the hash of " + describe(a.args[0]));
+  if (!k.constant) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
   return t.integer(k.hash);
 }
 
@@ -162,7 +162,7 @@ Value* builtinId(Trace& t, CallArgs& a) {
     object = as<TensorValue>(v)->real;
     t.facts.identityIs(v->source, object);
   }
-  if (!object) unsupported(BreakReason::UnsupportedCall, "the id of an object made in the function");
+  if (!object) unsupported(BreakReason::BuiltinCall, "the id of an object made in the function");
   return t.real(checked(PyLong_FromVoidPtr(object)));
 }
 
@@ -300,12 +300,12 @@ Value* builtinSlice(Trace& t, CallArgs& a) {
 
 Value* builtinRange(Trace& t, CallArgs& a) {
   for (Value*& v : a.args)
-    if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a range with tensor bounds");
+    if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a range with tensor bounds");
   for (Value*& v : a.args)
     if (v->kind == Kind::Instance)
       if (Value* index = indexValue(t, v)) v = index;
   Value* v = callNative(t, typeObject(PyRange_Type), a);
-  if (!v) unsupported(BreakReason::UnsupportedCall, "a range of " + describe(a.args[0]));
+  if (!v) unsupported(BreakReason::BuiltinCall, "a range of " + describe(a.args[0]));
   return v;
 }
 
@@ -336,7 +336,8 @@ Value* builtinVars(Trace& t, CallArgs& a) {
   return getAttr(t, a.args[0], "__dict__");
 }
 
-Value* builtinPrint(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "print()"); }
+Value* builtinPrint(Trace&, CallArgs&) { unsupported(BreakReason::PrintCall, "print()"); }
+Value* builtinBuildClass(Trace&, CallArgs&) { unsupported(BreakReason::ClassStatement, "a class statement"); }
 
 // ---- operator module -------------------------------------------------------------------------------------------------
 
@@ -392,7 +393,7 @@ Value* operatorContains(Trace& t, CallArgs& a) {
 Value* operatorIndex(Trace& t, CallArgs& a) {
   expectArgs(t, a, "index", 1, 1);
   if (asInteger(t, a.args[0])) return a.args[0];
-  if (isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, "operator.index of a tensor");
+  if (isTensor(a.args[0])) unsupported(BreakReason::TensorAsIndex, "operator.index of a tensor");
   Value* m = specialMethod(t, a.args[0], "__index__");
   if (!m) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object cannot be interpreted as an integer");
   return call(t, m, {});
@@ -440,6 +441,7 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.globals", builtinGlobals);
   table.add("builtins.locals", builtinLocals);
   table.add("builtins.print", builtinPrint);
+  table.add("builtins.__build_class__", builtinBuildClass);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
                            "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})

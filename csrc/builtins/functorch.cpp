@@ -19,7 +19,7 @@ Node* addNode(Trace& t, const char* name, const std::vector<Value*>& args) {
       arg.node = t.nodeOf(as<TensorValue>(v));
     } else {
       PyObject* c = t.constant(v);
-      if (!c) unsupported(BreakReason::UnsupportedCall, std::string(name) + " with " + describe(v));
+      if (!c) unsupported(BreakReason::FunctorchOperand, std::string(name) + " with " + describe(v));
       arg.object = ObjectRef::share(c);
     }
     operands.push_back(std::move(arg));
@@ -42,7 +42,7 @@ Value* tensorResult(Trace& t, Node* node, TensorMeta meta) {
 
 long long integerArgument(Trace& t, Value* v, const char* what) {
   std::optional<long long> n = asInteger(t, v);
-  if (!n) unsupported(BreakReason::ScalarRead, std::string("vmap with a computed ") + what);
+  if (!n) unsupported(BreakReason::TensorAsIndex, std::string("vmap with a computed ") + what);
   return *n;
 }
 
@@ -68,7 +68,7 @@ Value* decrementNesting(Trace& t, CallArgs&) {
 
 Value* addBatchDim(Trace& t, CallArgs& a) {
   expectArgs(t, a, "_add_batch_dim", 3, 3);
-  if (!isTensor(a.args[0])) unsupported(BreakReason::UnsupportedCall, "vmap over " + describe(a.args[0]));
+  if (!isTensor(a.args[0])) unsupported(BreakReason::FunctorchOperand, "vmap over " + describe(a.args[0]));
   auto* tensor = as<TensorValue>(a.args[0]);
   t.observe(tensor);
   TensorMeta meta = tensor->meta;
@@ -83,7 +83,7 @@ Value* addBatchDim(Trace& t, CallArgs& a) {
 
 Value* removeBatchDim(Trace& t, CallArgs& a) {
   expectArgs(t, a, "_remove_batch_dim", 4, 4);
-  if (!isTensor(a.args[0])) unsupported(BreakReason::UnsupportedCall, "a vmap result that is " + describe(a.args[0]));
+  if (!isTensor(a.args[0])) unsupported(BreakReason::FunctorchOperand, "a vmap result that is " + describe(a.args[0]));
   auto* tensor = as<TensorValue>(a.args[0]);
   t.observe(tensor);
   TensorMeta meta = tensor->meta;

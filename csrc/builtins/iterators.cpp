@@ -1,19 +1,29 @@
 // iter, next, zip, enumerate, map, filter, reversed, itertools, generator methods.
+#include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 
 namespace {
 
-IteratorValue* iterator(Trace& t, IteratorValue::What what) { return t.make<IteratorValue>(what); }
+IteratorValue* iterator(Trace& t, IteratorValue::What what, PyTypeObject* type) {
+  auto* it = t.make<IteratorValue>(what);
+  it->type = type;
+  return it;
+}
+// type: of the module itertools
+IteratorValue* itertool(Trace& t, IteratorValue::What what, const char* type) {
+  return iterator(t, what, reinterpret_cast<PyTypeObject*>(importedObject("itertools", type)));
+}
 
 Value* builtinIter(Trace& t, CallArgs& a) {
   expectArgs(t, a, "iter", 1, 2);
   if (a.args.size() == 1) return iterate(t, a.args[0]);
-  auto* it = iterator(t, IteratorValue::CallIter);
+  auto* it = iterator(t, IteratorValue::CallIter, &PyCallIter_Type);
   it->subject = a.args[0];
   it->inputs = {a.args[1]};
   return it;
@@ -39,7 +49,7 @@ Value* builtinNext(Trace& t, CallArgs& a) {
 
 Value* builtinZip(Trace& t, CallArgs& a) {
   Value* strict = a.takeKeyword("strict");
-  auto* it = iterator(t, IteratorValue::Zip);
+  auto* it = iterator(t, IteratorValue::Zip, &PyZip_Type);
   it->strict = strict && truth(t, strict);
   for (Value* v : a.args) it->inputs.push_back(iterate(t, v));
   return it;
@@ -51,7 +61,7 @@ Value* builtinEnumerate(Trace& t, CallArgs& a) {
   if (iterable) a.args.insert(a.args.begin(), iterable);
   expectArgs(t, a, "enumerate", 1, 2);
   if (a.args.size() > 1) start = a.args[1];
-  auto* it = iterator(t, IteratorValue::Enumerate);
+  auto* it = iterator(t, IteratorValue::Enumerate, &PyEnum_Type);
   it->inputs = {iterate(t, a.args[0])};
   it->position = start ? asInteger(t, start).value_or(0) : 0;
   return it;
@@ -59,7 +69,7 @@ Value* builtinEnumerate(Trace& t, CallArgs& a) {
 
 Value* builtinMap(Trace& t, CallArgs& a) {
   if (a.args.size() < 2) raise(t, PyExc_TypeError, "map() must have at least two arguments.");
-  auto* it = iterator(t, IteratorValue::Map);
+  auto* it = iterator(t, IteratorValue::Map, &PyMap_Type);
   it->subject = a.args[0];
   for (size_t i = 1; i < a.args.size(); i++) it->inputs.push_back(iterate(t, a.args[i]));
   return it;
@@ -67,7 +77,7 @@ Value* builtinMap(Trace& t, CallArgs& a) {
 
 Value* filterOf(Trace& t, CallArgs& a, bool inverted) {
   expectArgs(t, a, "filter", 2, 2);
-  auto* it = iterator(t, IteratorValue::Filter);
+  auto* it = inverted ? itertool(t, IteratorValue::Filter, "filterfalse") : iterator(t, IteratorValue::Filter, &PyFilter_Type);
   it->subject = a.args[0];
   it->inputs = {iterate(t, a.args[1])};
   it->strict = inverted;
@@ -89,14 +99,36 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
   if (!sequence &&
       !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
-  auto* it = iterator(t, IteratorValue::Reversed);
-  if (a.args[0]->kind == Kind::Instance && !asList(a.args[0]) && !asTuple(a.args[0]) && !asDict(a.args[0])) {
+  if (isReal(v) && PyRange_Check(realObject(v)) && t.constant(v)) {
+    ObjectRef minusOne = checked(PyLong_FromLong(-1)), backwards = checked(PySlice_New(nullptr, nullptr, minusOne.get()));
+    return iterate(t, t.real(native(t, PyObject_GetItem(realObject(v), backwards.get()))));
+  }
+  auto* it = iterator(t, IteratorValue::Reversed, &PyReversed_Type);
+  if (ListValue* list = asList(v)) {
+    t.load(list);
+    it->subject = list;
+    it->stop = static_cast<int64_t>(list->items.size()) - 1;
+    it->type =
+        list->type == dequeType() ? reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_reverse_iterator")) : &PyListRevIter_Type;
+    return it;
+  }
+  it->subjectOf = v;
+  DictValue* dict = asDict(v) ? asDict(v) : v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : nullptr;
+  if (dict) {
+    auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
+    it->type = PyType_IsSubtype(dict->type, &PyODict_Type) ? &PyODictIter_Type
+               : what == DictViewValue::Keys               ? &PyDictRevIterKey_Type
+               : what == DictViewValue::Values             ? &PyDictRevIterValue_Type
+                                                           : &PyDictRevIterItem_Type;
+    it->stop = static_cast<int64_t>(t.dictLength(dict));
+  }
+  if (v->kind == Kind::Instance && !asTuple(v) && !dict) {
     std::vector<Value*> items;
-    Py_ssize_t n = length(t, a.args[0]);
-    for (Py_ssize_t i = 0; i < n; i++) items.push_back(getItem(t, a.args[0], t.integer(i)));
+    Py_ssize_t n = length(t, v);
+    for (Py_ssize_t i = 0; i < n; i++) items.push_back(getItem(t, v, t.integer(i)));
     it->subject = t.list(std::move(items));
   } else {
-    it->subject = a.args[0]->kind == Kind::List ? a.args[0] : t.list(itemsOf(t, a.args[0]));
+    it->subject = t.list(itemsOf(t, v));
   }
   return it;
 }
@@ -104,8 +136,14 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
 // ---- itertools -------------------------------------------------------------------------------------------------------
 
 Value* chain(Trace& t, CallArgs& a) {
-  auto* it = iterator(t, IteratorValue::Chain);
-  it->inputs = a.args;
+  auto* it = itertool(t, IteratorValue::Chain, "chain");
+  it->subjectOf = iterate(t, t.tuple(a.args));
+  return it;
+}
+Value* chainFromIterable(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "from_iterable", 2, 2);
+  auto* it = itertool(t, IteratorValue::Chain, "chain");
+  it->subjectOf = iterate(t, a.args[1]);
   return it;
 }
 Value* count(Trace& t, CallArgs& a) {
@@ -113,7 +151,7 @@ Value* count(Trace& t, CallArgs& a) {
   Value* step = a.takeKeyword("step");
   if (!a.args.empty()) start = a.args[0];
   if (a.args.size() > 1) step = a.args[1];
-  auto* it = iterator(t, IteratorValue::Count);
+  auto* it = itertool(t, IteratorValue::Count, "count");
   auto s = start ? asInteger(t, start) : std::optional<long long>(0);
   auto d = step ? asInteger(t, step) : std::optional<long long>(1);
   if (s && d) {
@@ -129,7 +167,7 @@ Value* repeat(Trace& t, CallArgs& a) {
   Value* times = a.takeKeyword("times");
   expectArgs(t, a, "repeat", 1, 2);
   if (a.args.size() > 1) times = a.args[1];
-  auto* it = iterator(t, IteratorValue::Repeat);
+  auto* it = itertool(t, IteratorValue::Repeat, "repeat");
   it->subject = a.args[0];
   it->stop = times ? std::max(0LL, asInteger(t, times).value_or(0)) : -1;
   return it;
@@ -142,7 +180,7 @@ Value* islice(Trace& t, CallArgs& a) {
     if (!n || *n < 0) raise(t, PyExc_ValueError, "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.");
     return *n;
   };
-  auto* it = iterator(t, IteratorValue::Islice);
+  auto* it = itertool(t, IteratorValue::Islice, "islice");
   it->inputs = {iterate(t, a.args[0])};
   if (a.args.size() == 2) {
     it->stop = number(1, -1);
@@ -154,10 +192,122 @@ Value* islice(Trace& t, CallArgs& a) {
   return it;
 }
 
+Value* cycle(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "cycle", 1, 1);
+  auto* it = itertool(t, IteratorValue::Cycle, "cycle");
+  it->inputs = {iterate(t, a.args[0])};
+  it->subject = t.list({});
+  return it;
+}
+
+// Keyword arguments by name behind the positional ones; what is not given is None.
+void placeKeywords(CallArgs& a, Trace& t, std::initializer_list<const char*> names) {
+  size_t at = 0;
+  for (const char* name : names) {
+    if (at == a.args.size() && at > 0) {
+      Value* v = a.takeKeyword(name);
+      a.args.push_back(v ? v : t.none());
+    } else if (at == a.args.size()) {
+      if (Value* v = a.takeKeyword(name)) a.args.push_back(v);
+    }
+    at++;
+  }
+}
+
+Value* accumulate(Trace& t, CallArgs& a) {
+  Value* initial = a.takeKeyword("initial");
+  placeKeywords(a, t, {"iterable", "func"});
+  expectArgs(t, a, "accumulate", 1, 2);
+  auto* it = itertool(t, IteratorValue::Accumulate, "accumulate");
+  it->inputs = {iterate(t, a.args[0])};
+  it->subject = a.args.at(1);
+  it->strict = initial && !isReal(initial, Py_None);
+  if (it->strict) it->subjectOf = initial;
+  return it;
+}
+
+// fn(function, iterable): starmap, takewhile, dropwhile.
+template <IteratorValue::What what>
+Value* withFunction(Trace& t, CallArgs& a) {
+  const char* name = what == IteratorValue::StarMap ? "starmap" : what == IteratorValue::TakeWhile ? "takewhile" : "dropwhile";
+  expectArgs(t, a, name, 2, 2);
+  auto* it = itertool(t, what, name);
+  it->subject = a.args[0];
+  it->inputs = {iterate(t, a.args[1])};
+  return it;
+}
+
+Value* compress(Trace& t, CallArgs& a) {
+  placeKeywords(a, t, {"data", "selectors"});
+  expectArgs(t, a, "compress", 2, 2);
+  auto* it = itertool(t, IteratorValue::Compress, "compress");
+  it->inputs = {iterate(t, a.args[0]), iterate(t, a.args[1])};
+  return it;
+}
+
+Value* pairwise(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "pairwise", 1, 1);
+  auto* it = itertool(t, IteratorValue::Pairwise, "pairwise");
+  it->inputs = {iterate(t, a.args[0])};
+  return it;
+}
+
+Value* zipLongest(Trace& t, CallArgs& a) {
+  Value* fill = a.takeKeyword("fillvalue");
+  noKeywords(t, a, "zip_longest");
+  auto* it = itertool(t, IteratorValue::ZipLongest, "zip_longest");
+  for (Value* v : a.args) it->inputs.push_back(iterate(t, v));
+  it->subject = fill ? fill : t.none();
+  it->position = static_cast<int64_t>(it->inputs.size());
+  return it;
+}
+
+// Rows of items picked from pools: CPython's own iterator over their indices says which.
+IteratorValue* rows(Trace& t, const char* name, const std::vector<Value*>& iterables, std::optional<long long> number, bool repeat) {
+  auto* it = itertool(t, IteratorValue::Rows, name);
+  ObjectRef ranges = checked(PyTuple_New(static_cast<Py_ssize_t>(iterables.size() + (number && !repeat))));
+  for (size_t i = 0; i < iterables.size(); i++) {
+    TupleValue* pool = t.tuple(itemsOf(t, iterables[i]));
+    it->inputs.push_back(pool);
+    PyObject* range = checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "n", pool->items.size())).release();
+    PyTuple_SET_ITEM(ranges.get(), static_cast<Py_ssize_t>(i), range);
+  }
+  ObjectRef keywords = checked(PyDict_New());
+  if (number) {
+    ObjectRef n = checked(PyLong_FromLongLong(*number));
+    if (repeat)
+      checkedStatus(PyDict_SetItemString(keywords.get(), "repeat", n.get()));
+    else
+      PyTuple_SET_ITEM(ranges.get(), PyTuple_GET_SIZE(ranges.get()) - 1, n.release());
+    it->stop = *number;
+  }
+  it->strict = repeat;
+  ObjectRef indices = native(t, PyObject_Call(reinterpret_cast<PyObject*>(it->type), ranges.get(), keywords.get()));
+  it->rows = checked(PyList_New(0));
+  checkedStatus(PyList_Append(it->rows.get(), indices.get()));
+  return it;
+}
+
+Value* product(Trace& t, CallArgs& a) {
+  Value* repeat = a.takeKeyword("repeat");
+  noKeywords(t, a, "product");
+  return rows(t, "product", a.args, repeat ? std::optional<long long>(indexArgument(t, repeat)) : std::nullopt, true);
+}
+
+Value* chosenRows(Trace& t, CallArgs& a, const char* name, bool optional) {
+  placeKeywords(a, t, {"iterable", "r"});
+  expectArgs(t, a, name, 2, 2);
+  bool all = optional && isReal(a.args[1], Py_None);
+  return rows(t, name, {a.args[0]}, all ? std::nullopt : std::optional<long long>(indexArgument(t, a.args[1])), false);
+}
+Value* permutations(Trace& t, CallArgs& a) { return chosenRows(t, a, "permutations", true); }
+Value* combinations(Trace& t, CallArgs& a) { return chosenRows(t, a, "combinations", false); }
+Value* combinationsWithReplacement(Trace& t, CallArgs& a) { return chosenRows(t, a, "combinations_with_replacement", false); }
+
 // ---- generator methods -----------------------------------------------------------------------------------------------
 
 GeneratorValue* selfGenerator(CallArgs& a) {
-  if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::UnsupportedIteration, "a generator made outside the function");
+  if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::ForeignGenerator, "a generator made outside the function");
   return as<GeneratorValue>(a.args[0]);
 }
 Value* generatorSend(Trace& t, CallArgs& a) {
@@ -216,12 +366,20 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.addType(&PyGen_Type, "close", generatorClose);
   table.addType(&PyGen_Type, "__next__", generatorNext);
   table.addType(&PyGen_Type, "__iter__", selfIter);
-  for (const char* name : {"accumulate", "product", "zip_longest", "starmap", "takewhile", "dropwhile", "compress", "pairwise", "permutations",
-                           "combinations", "cycle", "groupby", "tee"}) {
-    std::string path = std::string("itertools.") + name;
-    table.addPolyfill(path.c_str(), name);
-  }
-  table.addPolyfill("itertools.chain.from_iterable", "chain_from_iterable");
+  table.add("itertools.chain.from_iterable", chainFromIterable);
+  table.add("itertools.cycle", cycle);
+  table.add("itertools.accumulate", accumulate);
+  table.add("itertools.starmap", withFunction<IteratorValue::StarMap>);
+  table.add("itertools.takewhile", withFunction<IteratorValue::TakeWhile>);
+  table.add("itertools.dropwhile", withFunction<IteratorValue::DropWhile>);
+  table.add("itertools.compress", compress);
+  table.add("itertools.pairwise", pairwise);
+  table.add("itertools.zip_longest", zipLongest);
+  table.add("itertools.product", product);
+  table.add("itertools.permutations", permutations);
+  table.add("itertools.combinations", combinations);
+  table.add("itertools.combinations_with_replacement", combinationsWithReplacement);
+  for (const char* name : {"groupby", "tee"}) table.addPolyfill((std::string("itertools.") + name).c_str(), name);
   for (const char* name : {"itemgetter", "attrgetter", "methodcaller"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
   table.addPolyfill("functools.cmp_to_key", "cmp_to_key");
   table.addPolyfill("math.prod", "prod");

@@ -118,7 +118,7 @@ Value* lift(Trace& t, ObjectRef object) {
     return d;
   }
   if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o))
-    unsupported(BreakReason::UnsupportedCall, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
+    unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
 }
 

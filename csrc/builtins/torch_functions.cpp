@@ -120,6 +120,15 @@ bool takesCallable(const CallArgs& a) {
   return false;
 }
 
+// What the user said about a break that is asked for.
+std::string messageOf(Trace& t, const CallArgs& a) {
+  Value* given = a.args.empty() ? a.keyword("msg") : a.args[0];
+  PyObject* text = given ? t.constant(given) : nullptr;
+  const char* utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
+  if (utf8 == nullptr) PyErr_Clear();
+  return utf8 ? std::string(". Message: ") + utf8 : "";
+}
+
 Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args) {
   if (callableValue && callableValue->source) t.identity(callableValue);
   bool constant = true;
@@ -160,8 +169,8 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     }
     case TorchKind::CompilingTrue: pin(); return t.boolean(true);
     case TorchKind::False: pin(); return t.boolean(false);
-    case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()");
-    case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()");
+    case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()" + messageOf(t, args));
+    case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()" + messageOf(t, args));
     case TorchKind::Disabled: unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) + ", which is disabled");
     case TorchKind::Nothing: pin(); return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
@@ -184,7 +193,7 @@ Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const
   if (a.args.size() > 1) dim = a.args[1];
   if (dim && !isReal(dim, Py_None)) {
     std::optional<long long> d = asInteger(t, dim);
-    if (!d) unsupported(BreakReason::ScalarRead, std::string(name) + " of a computed dimension");
+    if (!d) unsupported(BreakReason::TensorAsIndex, std::string(name) + " of a computed dimension");
     long long n = static_cast<long long>(values.size());
     long long i = *d < 0 ? *d + n : *d;
     if (i < 0 || i >= n)
@@ -231,7 +240,7 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
     Value* f = a.args.size() > 1 ? a.args[1] : a.keyword("memory_format");
     int8_t format = -1;
     PyObject* c = f ? t.constant(f) : nullptr;
-    if (!c || !memoryFormatFrom(c, format) || format != 0) unsupported(BreakReason::UnsupportedCall, "is_contiguous with a memory format");
+    if (!c || !memoryFormatFrom(c, format) || format != 0) unsupported(BreakReason::TensorMethod, "is_contiguous with a memory format");
   }
   const TensorMeta& m = tensor->meta;
   int64_t expected = 1;
@@ -249,19 +258,21 @@ template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
   static const char* names[] = {".item()",           ".tolist()",           ".numpy()",    "bool() of a tensor",
                                 "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
-  unsupported(BreakReason::ScalarRead, names[which]);
+  static const BreakReason reasons[] = {BreakReason::ScalarRead, BreakReason::TensorToList, BreakReason::TensorToNumpy, BreakReason::ScalarRead,
+                                        BreakReason::ScalarRead, BreakReason::ScalarRead,   BreakReason::DataPointer,   BreakReason::TensorAsIndex};
+  unsupported(reasons[which], names[which]);
 }
-Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "an autograd method of a tensor"); }
+Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
 
 Value* requiresGrad_(Trace& t, CallArgs& a) {
   auto* tensor = selfTensor(t, a, "requires_grad_");
   Value* flag = a.args.size() > 1 ? a.args[1] : a.keyword("requires_grad");
   bool want = !flag || truth(t, flag);
   if (tensor->meta.requiresGrad == want) return tensor;
-  unsupported(BreakReason::UnsupportedMutation, "requires_grad_() that changes a tensor");
+  unsupported(BreakReason::RequiresGradChange, "requires_grad_() that changes a tensor");
 }
 
-Value* tensorNew(Trace&, CallArgs&) { unsupported(BreakReason::UnsupportedCall, "making a tensor with its class"); }
+Value* tensorNew(Trace&, CallArgs&) { unsupported(BreakReason::TensorConstruction, "making a tensor with its class"); }
 Value* tensorIter(Trace& t, CallArgs& a) { return iterate(t, a.args.at(0)); }
 Value* tensorLen(Trace& t, CallArgs& a) { return t.integer(length(t, a.args.at(0))); }
 Value* tensorGetitem(Trace& t, CallArgs& a) { return getItem(t, a.args.at(0), a.args.at(1)); }
@@ -272,7 +283,7 @@ Value* tensorSetitem(Trace& t, CallArgs& a) {
 Value* tensorHash(Trace& t, CallArgs& a) {
   (void)t;
   (void)a;
-  unsupported(BreakReason::HashOrCompare, "the hash of a tensor");
+  unsupported(BreakReason::TensorKey, "the hash of a tensor");
 }
 
 // ---- state -----------------------------------------------------------------------------------------------------------
@@ -287,7 +298,7 @@ Value* stateCall(Trace& t, const char* module, const char* name, CallArgs& a) {
   for (Value* v : a.args) {
     Arg arg;
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedCall, std::string(name) + " with " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedContextManager, std::string(name) + " with " + describe(v));
     arg.object = ObjectRef::share(c);
     operands.push_back(std::move(arg));
   }
@@ -318,12 +329,12 @@ const StateManager kInference = {"torch.autograd.grad_mode", "_enter_inference_m
 
 Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
   auto* self = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
-  if (!self) unsupported(BreakReason::UnsupportedCall, std::string(kind.enter) + " of an unknown object");
+  if (!self) unsupported(BreakReason::UnsupportedContextManager, std::string(kind.enter) + " of an unknown object");
   std::vector<Arg> operands;
   std::vector<PyObject*> constants;
   for (const char* field : kind.fields) {
     PyObject* c = t.constant(getAttr(t, self, field));
-    if (!c) unsupported(BreakReason::UnsupportedCall, std::string(kind.enter) + " with computed arguments");
+    if (!c) unsupported(BreakReason::UnsupportedContextManager, std::string(kind.enter) + " with computed arguments");
     Arg arg;
     arg.object = ObjectRef::share(c);
     operands.push_back(std::move(arg));
@@ -332,16 +343,17 @@ Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
   ObjectRef module = checked(PyImport_ImportModule(kind.module));
   ObjectRef enter = checked(PyObject_GetAttrString(module.get(), kind.enter));
   ObjectRef exit = checked(PyObject_GetAttrString(module.get(), kind.exit));
+  bool gradBefore = gradEnabled();
   ObjectRef mode = native(t, PyObject_Vectorcall(enter.get(), constants.data(), constants.size(), nullptr));
   Node* node = t.graph.add(NodeOp::CallFunction, std::move(enter), std::move(operands), {});
   node->place = t.place;
-  t.enterState(self, std::move(mode), std::move(exit), node);
+  t.enterState(self, std::move(mode), std::move(exit), node, gradBefore);
   return self;
 }
 
 Value* exitManager(Trace& t, CallArgs& a, const StateManager& kind) {
   Node* entered = a.args.at(0)->kind == Kind::Instance ? t.leaveState(as<InstanceValue>(a.args[0])) : nullptr;
-  if (!entered) unsupported(BreakReason::UnsupportedCall, std::string(kind.exit) + " of what was entered outside the function");
+  if (!entered) unsupported(BreakReason::UnsupportedContextManager, std::string(kind.exit) + " of what was entered outside the function");
   ObjectRef module = checked(PyImport_ImportModule(kind.module));
   std::vector<Arg> operands(1);
   operands[0].kind = Arg::NodeRef;

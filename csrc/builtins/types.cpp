@@ -129,7 +129,7 @@ Value* builtinIssubclass(Trace& t, CallArgs& a) {
 }
 
 Value* builtinType(Trace& t, CallArgs& a) {
-  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::UnsupportedCall, "making a class inside the function");
+  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "making a class inside the function");
   return typeValue(t, a.args[0]);
 }
 
@@ -150,7 +150,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
     cls = a.args[0];
     self = a.args[1];
   } else {
-    unsupported(BreakReason::UnsupportedCall, "super() with one argument");
+    unsupported(BreakReason::UnboundSuper, "super() with one argument");
   }
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "super() argument 1 must be a type");
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
@@ -173,7 +173,7 @@ Value* objectNew(Trace& t, CallArgs& a) {
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
     if (type == &PyBaseObject_Type) return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
-    unsupported(BreakReason::UnsupportedCall, std::string("object.__new__ of ") + type->tp_name);
+    unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
   }
   return makeInstance(t, type);
 }
@@ -254,14 +254,29 @@ Value* methodType(Trace& t, CallArgs& a) {
 
 Value* exceptionInit(Trace& t, CallArgs& a) {
   auto* i = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
-  if (!i) unsupported(BreakReason::UnsupportedCall, "initialising an exception");
+  if (!i) unsupported(BreakReason::ObjectConstruction, "initialising an exception");
   t.journal.set(i->exceptionArgs, static_cast<Value*>(t.tuple({a.args.begin() + 1, a.args.end()})));
+  return t.none();
+}
+
+Value* exceptionAddNote(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "add_note", 2, 2);
+  PyObject* note = t.constant(a.args[1]);
+  if (!note || !PyUnicode_Check(note)) raise(t, PyExc_TypeError, std::string("note must be a str, not '") + t.typeOf(a.args[1])->tp_name + "'");
+  static PyObject* name = PyUnicode_InternFromString("__notes__");
+  Value* notes = getAttrOrNull(t, a.args[0], name);
+  if (!notes) {
+    notes = t.list({});
+    setAttr(t, a.args[0], name, notes);
+  }
+  if (notes->kind != Kind::List) unsupported(BreakReason::MethodCall, "add_note where __notes__ is no list");
+  t.append(as<ListValue>(notes), a.args[1]);
   return t.none();
 }
 
 Value* typeCall(Trace& t, CallArgs& a) {
   Value* cls = a.args.at(0);
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::UnsupportedCall, "type.__call__");
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::ObjectConstruction, "type.__call__");
   CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
   return construct(t, reinterpret_cast<PyTypeObject*>(t.identity(cls)), cls, std::move(rest));
 }
@@ -293,7 +308,7 @@ Value* inspectSignature(Trace& t, CallArgs& a) {
   static PyObject* signature = importedObject("inspect", "signature");
   expectArgs(t, a, "signature", 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
-  if (!callable) unsupported(BreakReason::UnsupportedCall, "the signature of " + describe(a.args[0]));
+  if (!callable) unsupported(BreakReason::SignatureCall, "the signature of " + describe(a.args[0]));
   return t.real(native(t, PyObject_CallOneArg(signature, callable.get())));
 }
 
@@ -314,7 +329,9 @@ Value* makePartial(Trace& t, CallArgs& a) {
   Value* fn = a.args[0];
   std::vector<Value*> args(a.args.begin() + 1, a.args.end());
   DictValue* keywords = t.dict();
-  if (fn->kind == Kind::Instance && t.typeOf(fn) == partialType()) {
+  // One without attributes of its own is taken apart.
+  DictValue* attributes = fn->kind == Kind::Instance && t.typeOf(fn) == partialType() ? t.dictOf(as<InstanceValue>(fn)) : nullptr;
+  if (attributes && t.dictLength(attributes) == 0) {
     std::vector<Value*> inner = itemsOf(t, getAttr(t, fn, "args"));
     args.insert(args.begin(), inner.begin(), inner.end());
     DictValue* kw = asDict(getAttr(t, fn, "keywords"));
@@ -376,6 +393,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("types.MethodType.__call__", functionCall);
   table.add("types.MethodType", methodType);
   table.add("builtins.BaseException.__init__", exceptionInit);
+  table.add("builtins.BaseException.add_note", exceptionAddNote);
   table.add("builtins.Exception.__init__", exceptionInit);
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_ValueError), "__init__", exceptionInit);
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_RuntimeError), "__init__", exceptionInit);

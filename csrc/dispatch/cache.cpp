@@ -211,6 +211,7 @@ ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
     bool otherGlobals = entry->globals && entry->globals.get() != globals;
     std::string text = otherGlobals ? "the function has other globals" : entry->guards->explainMiss(inputs);
     ObjectRef line = checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    if (entry->record && PyUnicode_Check(entry->record.get())) line = checked(PyUnicode_FromFormat("%U: %U", entry->record.get(), line.get()));
     checkedStatus(PyList_Append(reasons.get(), line.get()));
   }
   return reasons;

@@ -55,6 +55,20 @@ PyObject* raiseAgain(PyObject* self, PyObject*) {
 
 PyMethodDef raiseAgainDef = {"raise_again", raiseAgain, METH_NOARGS, nullptr};
 
+// A call without arguments that makes another one.
+struct PendingCall {
+  PyObject* function;
+  PyObject* const* args;
+  size_t count;
+};
+
+PyObject* makePendingCall(PyObject* self, PyObject*) {
+  auto* pending = static_cast<PendingCall*>(PyCapsule_GetPointer(self, nullptr));
+  return pending ? PyObject_Vectorcall(pending->function, pending->args, pending->count, nullptr) : nullptr;
+}
+
+PyMethodDef makePendingCallDef = {"call", makePendingCall, METH_NOARGS, nullptr};
+
 ObjectRef functionOf(PyCodeObject* code, const ActiveFrame& f) {
   ObjectRef function = checked(PyFunction_New(reinterpret_cast<PyObject*>(code), f.globals.get()));
   if (f.closure) checkedStatus(PyFunction_SetClosure(function.get(), f.closure.get()));
@@ -71,19 +85,24 @@ class Driver {
     for (;;) {
       // These frames have ended, or stopped at an instruction that CPython is to run.
       bool goesOn = false;
+      ReturnTo action = ReturnTo::Native;
       if (outcome.suspended) {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
         outcome = {};
         goesOn = runStep(frames_.back());
-        if (!goesOn) frames_.pop_back();
+        if (!goesOn) {
+          action = frames_.back().returnTo;
+          frames_.pop_back();
+        }
       } else {
         ObjectRef result = ObjectRef::steal(outcome.value);
-        ReturnTo action = frames_[frames_.size() - count].returnTo;
+        action = frames_[frames_.size() - count].returnTo;
         frames_.resize(frames_.size() - count);
         if (result && frames_.empty()) return result.release();
         if (result) goesOn = resumeWith(std::move(result), action);
+        if (result && !goesOn) action = ReturnTo::Native;  // raised by the caller's own instruction
       }
-      if (!goesOn && !unwind()) return nullptr;
+      if (!goesOn && !unwind(action)) return nullptr;
       outcome = goOn(count);
     }
   }
@@ -91,6 +110,8 @@ class Driver {
  private:
   // So many frames at most go on in one capture: in deep recursion the outer ones wait.
   static constexpr size_t kMostTogether = 8;
+  // And so many are on Python's stack while an eager part runs.
+  static constexpr size_t kMostCarriers = 64;
 
   // The innermost frames with those they had inlined, from the tuple that the capture's code returned.
   void replaceInnermost(size_t count, const Entry& entry, ObjectRef state) {
@@ -196,15 +217,21 @@ class Driver {
     return true;
   }
 
-  // Takes the pending exception outwards to the first frame that handles it. False where there is none.
-  bool unwind() {
+  // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
+  // result of the frame that raised it would have done.
+  bool unwind(ReturnTo ended) {
     while (!frames_.empty()) {
       ActiveFrame& f = frames_.back();
+      if (ended == ReturnTo::Next && PyErr_ExceptionMatches(PyExc_StopIteration)) {
+        PyErr_Clear();
+        follow(f, f.at->exhaustedEdge(), nullptr, nullptr);
+        return true;
+      }
+      ended = f.returnTo;
       ObjectRef exception = fetchException();
       // The entry of this frame in the traceback.
       ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
-      ObjectRef carrier = checked(PyFunction_New(reinterpret_cast<PyObject*>(f.at->carrier()), f.globals.get()));
-      ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrier.get(), again.get()));
+      ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
       const ResumeEdge* edge = f.at->raiseEdge();
       if (edge) {
         exception = fetchException();
@@ -216,11 +243,43 @@ class Driver {
     return false;
   }
 
-  // A part that CPython runs: what it calls may be captured.
+  // A part of the innermost frame that CPython runs, called from frames that look like those outside it. What it calls may
+  // be captured.
   ObjectRef runEagerly(PyCodeObject* code, ActiveFrame& f) {
     ObjectRef function = functionOf(code, f);
-    FrameHookScope hook(root_->options(), limit_, reinterpret_cast<PyObject*>(code));
-    return ObjectRef::steal(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
+    skipCode(reinterpret_cast<PyObject*>(code));
+    FrameHookScope hook(root_->options(), limit_);
+    const size_t outside = std::min(frames_.size() - 1, kMostCarriers);
+    if (outside == 0) return ObjectRef::steal(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
+    std::vector<PendingCall> pending(outside + 1);
+    std::vector<ObjectRef> carriers(outside), callees(outside);
+    pending[outside] = {function.get(), f.data(), f.values.size()};
+    for (size_t i = outside; i-- > 0;) {
+      ObjectRef capsule = checked(PyCapsule_New(&pending[i + 1], nullptr, nullptr));
+      callees[i] = checked(PyCFunction_New(&makePendingCallDef, capsule.get()));
+      carriers[i] = carrierOf(frames_[frames_.size() - 1 - outside + i]);
+      pending[i] = {carriers[i].get(), reinterpret_cast<PyObject* const*>(&callees[i]), 1};
+    }
+    ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(carriers[0].get(), pending[0].args, 1, nullptr));
+    if (!result) dropCarriers(outside);
+    return result;
+  }
+
+  // A function f(callee) that only calls it, in a frame that has the name and line of this one.
+  static ObjectRef carrierOf(const ActiveFrame& f) {
+    PyObject* code = reinterpret_cast<PyObject*>(f.at->carrier());
+    skipCode(code);
+    return checked(PyFunction_New(code, f.globals.get()));
+  }
+
+  // Takes the entries of the carriers off the pending exception's traceback: unwind() adds them where the exception passes.
+  static void dropCarriers(size_t count) {
+    ObjectRef exception = fetchException();
+    ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
+    for (size_t i = 0; i < count && traceback; i++)
+      traceback = ObjectRef::share(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_next);
+    PyException_SetTraceback(exception.get(), traceback ? traceback.get() : Py_None);
+    restoreException(exception.get());
   }
 
   std::shared_ptr<CodeCache> root_;

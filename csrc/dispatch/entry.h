@@ -25,7 +25,7 @@ struct Entry {
   // Not empty: the capture ended in a break. The result is a tuple of what these frames, outermost first, carry over: the
   // values of each, then its cells.
   std::vector<ResumeChain::Frame> suspended;
-  // A Python object for reports (the front's record of the compile), or null.
+  // What the front calls this capture, a str such as "0/1" that reports of misses begin with; or null.
   ObjectRef record;
   uint64_t hits = 0;
 };

@@ -48,34 +48,56 @@ class Emitter : public Rebuilder {
   // The result is on the stack: everything is rebuilt before anything is written back.
   Emitted end(bool gradAtEntry) {
     prepareEffects();
-    writeEffects();
-    if (gradEnabled() != gradAtEntry) {
-      a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
-      a.loadConst(gradEnabled() ? Py_True : Py_False);
-      a.call(1);
-      a.popTop();
-    }
+    for (HeapValue* h : t.mutated()) writeBack(h);
+    emitEnteredStates(gradAtEntry);
     a.returnValue();
     emitted.code = a.finish();
     emitted.objects = std::move(objects);
     return std::move(emitted);
   }
 
+  // Closes in the graph the torch contexts that are still entered, and writes code that enters them again, by the real
+  // managers' own __enter__, so that their own __exit__ can leave them; then grad mode. Once, after all effects.
+  void emitEnteredStates(bool gradAtEntry) {
+    const auto& states = t.enteredStates();
+    for (size_t i = states.size(); i-- > 0;) {
+      std::vector<Arg> operands(1);
+      operands[0].kind = Arg::NodeRef;
+      operands[0].node = states[i].node;
+      t.graph.add(NodeOp::CallFunction, ObjectRef(states[i].exit), std::move(operands), {})->place = t.place;
+    }
+    for (const auto& state : states) {
+      emitGradMode(state.gradBefore);
+      load(state.manager);
+      a.loadMethod("__enter__");
+      a.call(0);
+      a.popTop();
+    }
+    if (!states.empty() || gradEnabled() != gradAtEntry) emitGradMode(gradEnabled());
+  }
+
+  void emitGradMode(bool on) {
+    a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
+    a.loadConst(on ? Py_True : Py_False);
+    a.call(1);
+    a.popTop();
+  }
+
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0) return false;
+    if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0 ||
+        !t.enteredStates().empty())
+      return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;
     emitted.direct = outputOf(tensor->node);
     return true;
   }
 
-  // ---- effects ----
-
   // Loads every value that a write needs, so that the writes themselves only move finished objects.
   void prepareEffects() {
     for (HeapValue* h : t.mutated()) {
       auto build = [&](Value* v) {
-        if (!v || v->source || isReal(v) || isBuilt(v)) return;
+        if (!v || isBuilt(v)) return;
         load(v);
         a.popTop();
       };
@@ -87,94 +109,6 @@ class Emitter : public Rebuilder {
       if (h->kind == Kind::Cell) build(as<CellValue>(h)->contents);
       if (h->kind == Kind::Instance)
         for (auto& [slot, v] : as<InstanceValue>(h)->slots) build(v);
-    }
-  }
-
-  void writeEffects() {
-    for (HeapValue* h : t.mutated()) {
-      switch (h->kind) {
-        case Kind::List:
-          if (!as<ListValue>(h)->loaded) {
-            fillContents(h, h, &PyList_Type);
-          } else if (h->type == &PyList_Type) {
-            loadAll(as<ListValue>(h)->items);
-            a.buildList(static_cast<int>(as<ListValue>(h)->items.size()));
-            load(h);
-            a.loadConst(keep(checked(PySlice_New(nullptr, nullptr, nullptr))));
-            a.storeSubscr();
-          } else {
-            PyTypeObject& base = h->type == dequeType() ? *dequeType() : PyList_Type;
-            callOn(base, "clear", h);
-            fillContents(h, h, &base);
-          }
-          break;
-        case Kind::Dict: writeDict(as<DictValue>(h)); break;
-        case Kind::Set:
-          callOn(PySet_Type, "clear", h);
-          fillContents(h, h, &PySet_Type);
-          break;
-        case Kind::Cell:
-          if (as<CellValue>(h)->contents) {
-            load(as<CellValue>(h)->contents);
-            load(h);
-            a.storeAttr("cell_contents");
-          } else {
-            load(h);
-            a.deleteAttr(name("cell_contents"));
-          }
-          break;
-        case Kind::Instance:
-          for (auto& [slot, v] : as<InstanceValue>(h)->slots) setAttribute(h, slot.get(), v);
-          break;
-        default: refuse(h);
-      }
-    }
-  }
-
-  void callOn(PyTypeObject& type, const char* method, HeapValue* h) {
-    a.loadConst(attributeOf(type, method));
-    load(h);
-    a.call(1);
-    a.popTop();
-  }
-
-  void writeDict(DictValue* d) {
-    bool plain = d->type == &PyDict_Type;
-    PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
-    std::unordered_map<DictKey, bool, DictKeyHash, DictKeyEqual> deleted;
-    for (const DictEntry& e : d->entries) {
-      if (!e.written || e.value || !e.key.constant) continue;
-      // Deleted, unless it never was there.
-      int had = PyDict_Contains(d->real.get(), e.key.constant);
-      if (had <= 0) {
-        PyErr_Clear();
-        continue;
-      }
-      if (!deleted.emplace(e.key, true).second) continue;
-      a.loadConst(attributeOf(base, "__delitem__"));
-      load(d);
-      if (e.key.value)
-        load(e.key.value);
-      else
-        a.loadConst(e.key.constant);
-      a.call(2);
-      a.popTop();
-    }
-    for (const DictEntry& e : d->entries) {
-      if (!e.written || !e.value) continue;
-      if (plain) {
-        load(e.value);
-        load(d);
-        load(e.key.value);
-        a.storeSubscr();
-      } else {
-        a.loadConst(attributeOf(base, "__setitem__"));
-        load(d);
-        load(e.key.value);
-        load(e.value);
-        a.call(3);
-        a.popTop();
-      }
     }
   }
 

@@ -1,9 +1,6 @@
 #include "emit/rebuild.h"
 
-#include "base/lookup.h"
 #include "cpython/compat.h"
-#include "emit/traceback.h"
-#include "interp/frame.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
 
@@ -12,6 +9,9 @@ namespace cdynamo {
 PyTypeObject* partialType();
 
 namespace {
+
+// Deeper nests of tuples, functions and iterators are refused; lists, dicts and instances may nest without limit.
+constexpr int kMaxDepth = 1000;
 
 CodeSpec specLike(PyCodeObject* like) {
   CodeSpec s;
@@ -23,6 +23,8 @@ CodeSpec specLike(PyCodeObject* like) {
   s.argcount = 2;
   return s;
 }
+
+PyObject* asObject(PyTypeObject* type) { return reinterpret_cast<PyObject*>(type); }
 
 }  // namespace
 
@@ -38,12 +40,6 @@ Rebuilder::Rebuilder(Trace& trace, PyCodeObject* like) : t(trace), a(specLike(li
 PyObject* Rebuilder::number(long long n) { return keep(checked(PyLong_FromLongLong(n))); }
 PyObject* Rebuilder::name(const char* text) { return keep(checked(PyUnicode_InternFromString(text))); }
 
-PyObject* Rebuilder::builtin(const char* text) {
-  PyObject* found = PyDict_GetItemString(PyEval_GetBuiltins(), text);
-  CD_CHECK(found != nullptr, text);
-  return keep(ObjectRef::share(found));
-}
-
 int Rebuilder::outputOf(Node* node) {
   auto& outs = t.graph.outputs;
   for (size_t i = 0; i < outs.size(); i++)
@@ -52,19 +48,31 @@ int Rebuilder::outputOf(Node* node) {
   return static_cast<int>(outs.size() - 1);
 }
 
-// ---- temporaries: an object is built once ----
+void Rebuilder::refuse(Value* v, const char* why) { unsupported(BreakReason::Unreconstructable, "returning or keeping " + describe(v) + why); }
+
+// ---- temporaries -----------------------------------------------------------------------------------------------------
+
+int Rebuilder::newTemp() {
+  std::string text = "tmp_" + std::to_string(temps_.size() + freshTemps_.size());
+  return a.spec().addLocal(name(text.c_str()));
+}
+
 void Rebuilder::storeTemp(Value* v) {
-  std::string text = "tmp_" + std::to_string(temps_.size());
-  int slot = a.spec().addLocal(name(text.c_str()));
+  int slot = newTemp();
   temps_[v] = slot;
   a.copyTop();
   a.storeFast(slot);
 }
-bool Rebuilder::loadTemp(Value* v) {
-  auto found = temps_.find(v);
-  if (found == temps_.end()) return false;
-  a.loadFast(found->second);
-  return true;
+
+void Rebuilder::loadTemp(Value* v) { a.loadFast(temps_.at(v)); }
+
+bool Rebuilder::isFresh(PyObject* object) { return PyExceptionInstance_Check(object) || Py_TYPE(object) == &PyBaseObject_Type; }
+
+bool Rebuilder::isLeaf(Value* v) const {
+  if (v->kind == Kind::Real) return !isFresh(realObject(v)) && !PyTraceBack_Check(realObject(v));
+  if (v->kind == Kind::Tensor) return as<TensorValue>(v)->attrs.empty() && as<TensorValue>(v)->type == tensorType();
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  return heap && heap->real;
 }
 
 void Rebuilder::loadObject(const Source* s) {
@@ -77,25 +85,58 @@ void Rebuilder::loadObject(const Source* s) {
   a.binarySubscr();
 }
 
-void Rebuilder::refuse(Value* v) { unsupported(BreakReason::Unreconstructable, "returning or keeping " + describe(v)); }
+bool Rebuilder::loadKnown(Value* v) {
+  if (v->source) return loadObject(v->source), true;
+  if (v->kind == Kind::Real) {
+    auto found = freshTemps_.find(realObject(v));
+    if (found != freshTemps_.end()) return a.loadFast(found->second), true;
+    if (!isLeaf(v)) return false;
+    a.loadConst(realObject(v));
+    return true;
+  }
+  if (temps_.count(v)) return loadTemp(v), true;
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  if (!heap || !heap->real) return false;
+  a.loadConst(heap->real.get());
+  return true;
+}
+
+// ---- making and filling ----------------------------------------------------------------------------------------------
+
+void Rebuilder::load(Value* v) {
+  if (!loadKnown(v)) {
+    if (++depth_ > kMaxDepth) refuse(v, ", which is nested too deeply");
+    if (!making_.insert(v).second) refuse(v, ", which holds itself");
+    make(v);
+    making_.erase(v);
+    depth_--;
+  }
+  if (depth_ == 0) fillAll();
+}
 
 void Rebuilder::loadAll(const std::vector<Value*>& items) {
   for (Value* v : items) load(v);
 }
 
-void Rebuilder::load(Value* v) {
-  if (++depth_ > 2000) refuse(v);
-  loadValue(v);
+void Rebuilder::loadForLoop(Value* v) {
+  standInsAllowed_ = true;
+  load(v);
+  standInsAllowed_ = false;
+}
+
+void Rebuilder::fillAll() {
+  depth_++;
+  while (!fills_.empty()) {
+    auto fill = std::move(fills_.front());
+    fills_.pop_front();
+    fill();
+  }
   depth_--;
 }
 
-void Rebuilder::loadValue(Value* v) {
-  if (v->source) return loadObject(v->source);
-  if (loadTemp(v)) return;
-  if (v->kind == Kind::Real) return loadReal(v);
-  auto* heap = dynamic_cast<HeapValue*>(v);
-  if (heap && heap->real) return a.loadConst(heap->real.get());
+void Rebuilder::make(Value* v) {
   switch (v->kind) {
+    case Kind::Real: return makeReal(v);
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(v);
       if (tensor->type != tensorType()) refuse(v);
@@ -103,323 +144,195 @@ void Rebuilder::loadValue(Value* v) {
       a.loadConst(number(outputOf(tensor->node)));
       a.binarySubscr();
       storeTemp(v);
-      for (auto& [key, value] : tensor->attrs) {
-        load(value);
-        a.loadFast(temps_[v]);
-        a.storeAttr(key.get());
-      }
-      return;
+      if (tensor->attrs.empty()) return;
+      return later([this, tensor] {
+        for (auto& [key, value] : tensor->attrs) {
+          load(value);
+          load(tensor);
+          a.storeAttr(key.get());
+        }
+      });
     }
-    case Kind::List: {
-      if (as<ListValue>(v)->type == dequeType()) {
-        auto* d = as<ListValue>(v);
-        a.loadConst(reinterpret_cast<PyObject*>(d->type));
-        loadAll(d->items);
-        a.buildList(static_cast<int>(d->items.size()));
-        a.loadConst(d->maxlen < 0 ? Py_None : number(d->maxlen));
-        a.call(2);
-        storeTemp(v);
-        return;
-      }
-      a.buildList(0);
-      storeTemp(v);
-      for (Value* item : as<ListValue>(v)->items) {
-        load(item);
-        a.emit(Op::ListAppend, 1);
-      }
-      return;
-    }
-    case Kind::Tuple: return loadTuple(as<TupleValue>(v));
-    case Kind::Dict: return loadDict(as<DictValue>(v));
-    case Kind::Set: {
-      auto* s = as<SetValue>(v);
-      a.loadConst(reinterpret_cast<PyObject*>(s->type));
-      for (const DictKey& k : s->items) load(k.value);
-      a.buildList(static_cast<int>(s->items.size()));
-      a.call(1);
-      storeTemp(v);
-      return;
-    }
+    case Kind::List: return makeList(as<ListValue>(v));
+    case Kind::Tuple: return makeTuple(as<TupleValue>(v), as<TupleValue>(v)->type);
+    case Kind::Dict: return makeDict(as<DictValue>(v));
+    case Kind::Set: return makeSet(as<SetValue>(v));
     case Kind::Slice: {
       auto* s = as<SliceValue>(v);
-      load(s->start);
-      load(s->stop);
-      load(s->step);
+      loadAll({s->start, s->stop, s->step});
       a.buildSlice(3);
-      return;
+      return storeTemp(v);
     }
     case Kind::Cell: {
-      auto* c = as<CellValue>(v);
-      a.loadConst(reinterpret_cast<PyObject*>(&PyCell_Type));
+      a.loadConst(asObject(&PyCell_Type));
       a.call(0);
       storeTemp(v);
-      if (c->contents) {
-        load(c->contents);
-        a.loadFast(temps_[v]);
+      auto* cell = as<CellValue>(v);
+      if (!cell->contents) return;
+      return later([this, cell] {
+        load(cell->contents);
+        load(cell);
         a.storeAttr("cell_contents");
-      }
-      return;
+      });
     }
-    case Kind::Function: return loadFunction(as<FunctionValue>(v));
-    case Kind::BoundMethod: {
-      auto* m = as<BoundMethodValue>(v);
-      if (isReal(m->function) && !PyFunction_Check(realObject(m->function))) {
-        load(m->function);
-        a.loadAttr("__get__");
-        load(m->self);
-        a.call(1);
-      } else {
-        a.loadConst(reinterpret_cast<PyObject*>(&PyMethod_Type));
-        load(m->function);
-        load(m->self);
-        a.call(2);
-      }
-      storeTemp(v);
-      return;
-    }
-    case Kind::Instance: return loadInstance(as<InstanceValue>(v));
+    case Kind::Function: return makeFunction(as<FunctionValue>(v));
+    case Kind::BoundMethod: return makeBoundMethod(as<BoundMethodValue>(v));
+    case Kind::Instance: return makeInstance(as<InstanceValue>(v));
     case Kind::DictView: {
       auto* view = as<DictViewValue>(v);
-      load(view->owner);
-      a.loadMethod(view->what == DictViewValue::Keys ? "keys" : view->what == DictViewValue::Values ? "values" : "items");
-      a.call(0);
-      storeTemp(v);
-      return;
+      auto* d = as<DictValue>(view->owner);
+      PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
+      a.loadConst(attributeOf(base, view->what == DictViewValue::Keys ? "keys" : view->what == DictViewValue::Values ? "values" : "items"));
+      load(holderOf(d));
+      a.call(1);
+      return storeTemp(v);
     }
     case Kind::Super: {
       auto* s = as<SuperValue>(v);
-      a.loadConst(reinterpret_cast<PyObject*>(&PySuper_Type));
-      a.loadConst(reinterpret_cast<PyObject*>(s->thisClass));
+      a.loadConst(asObject(&PySuper_Type));
+      a.loadConst(asObject(s->thisClass));
       load(s->self);
       a.call(2);
-      return;
+      return storeTemp(v);
     }
-    case Kind::Iterator: return loadIterator(as<IteratorValue>(v));
-    default: refuse(v);
+    case Kind::Property: {
+      auto* p = as<PropertyValue>(v);
+      a.loadConst(asObject(p->type));
+      load(p->get);
+      a.call(1);
+      return storeTemp(v);
+    }
+    case Kind::Iterator: return makeIterator(as<IteratorValue>(v));
+    case Kind::Generator: return makeGenerator(as<GeneratorValue>(v));
+    case Kind::Unbound: refuse(v);
   }
 }
 
-// A constant; but an object with an identity of its own that the trace made is made anew in every call.
-void Rebuilder::loadReal(Value* v) {
+void Rebuilder::makeReal(Value* v) {
   PyObject* object = realObject(v);
   if (PyTraceBack_Check(object)) refuse(v);
-  if (Py_TYPE(object) == &PyBaseObject_Type) {
-    a.loadConst(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
-    a.call(0);
-    return storeTemp(v);
+  if (PyExceptionInstance_Check(object)) return makeRealException(v);
+  a.loadConst(asObject(&PyBaseObject_Type));
+  a.call(0);
+  int slot = newTemp();
+  freshTemps_[object] = slot;
+  a.copyTop();
+  a.storeFast(slot);
+}
+
+// ---- containers ------------------------------------------------------------------------------------------------------
+
+void Rebuilder::makeList(ListValue* l) {
+  bool built = true;
+  for (Value* v : l->items) built = built && isBuilt(v);
+  if (l->type == &PyList_Type && built) {
+    loadAll(l->items);
+    a.buildList(static_cast<int>(l->items.size()));
+    return storeTemp(l);
   }
-  if (!PyExceptionInstance_Check(object)) return a.loadConst(object);
-  PyObject* dict = instanceDict(object);
-  bool plain = !dict || PyDict_GET_SIZE(dict) == 0;
-  for (auto get : {PyException_GetCause, PyException_GetContext}) plain &= !ObjectRef::steal(get(object));
-  ObjectRef args = checked(PyObject_GetAttrString(object, "args"));
-  if (!plain || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || PyErr_GivenExceptionMatches(object, PyExc_AttributeError) ||
-      PyErr_GivenExceptionMatches(object, PyExc_NameError) || PyErr_GivenExceptionMatches(object, PyExc_ImportError))
-    refuse(v);
-  a.loadConst(reinterpret_cast<PyObject*>(Py_TYPE(object)));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) a.loadConst(keep(ObjectRef::share(PyTuple_GET_ITEM(args.get(), i))));
-  a.call(static_cast<int>(PyTuple_GET_SIZE(args.get())));
-  storeTemp(v);
-  addTraceback(v);
-}
-
-void Rebuilder::addTraceback(Value* exception) {
-  auto found = t.tracebacks.find(exception);
-  if (found == t.tracebacks.end()) return;
-  a.loadConst(tracebackAdder());
-  a.loadFast(temps_[exception]);
-  a.loadConst(keep(tracebackPlaces(found->second)));
-  a.call(2);
-  a.popTop();
-}
-
-void Rebuilder::loadTuple(TupleValue* v) {
-  if (v->type == &PyTuple_Type) {
-    loadAll(v->items);
-    a.buildTuple(static_cast<int>(v->items.size()));
-  } else if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(v->type), "_make")) {
-    a.loadConst(attributeOf(PyTuple_Type, "__new__"));
-    a.loadConst(reinterpret_cast<PyObject*>(v->type));
-    loadAll(v->items);
-    a.buildTuple(static_cast<int>(v->items.size()));
-    a.call(2);
+  if (l->type == &PyList_Type) {
+    a.buildList(0);
   } else {
-    a.loadConst(reinterpret_cast<PyObject*>(v->type));
-    loadAll(v->items);
-    a.buildTuple(static_cast<int>(v->items.size()));
-    a.call(1);
+    a.loadConst(asObject(l->type));
+    if (l->maxlen >= 0) {
+      a.buildList(0);
+      a.loadConst(number(l->maxlen));
+    }
+    a.call(l->maxlen >= 0 ? 2 : 0);
   }
+  storeTemp(l);
+  if (!l->items.empty()) later([this, l] { fillContents(l, l, l->type); });
+}
+
+void Rebuilder::makeTuple(TupleValue* v, PyTypeObject* type) {
+  bool python = type != &PyTuple_Type && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && attributeOf(*type, "__new__") != nullptr;
+  if (python) python = PyObject_HasAttrString(asObject(type), "_make") != 0;
+  if (type != &PyTuple_Type) a.loadConst(python ? attributeOf(PyTuple_Type, "__new__") : asObject(type));
+  if (python) a.loadConst(asObject(type));
+  loadAll(v->items);
+  a.buildTuple(static_cast<int>(v->items.size()));
+  if (type != &PyTuple_Type) a.call(python ? 2 : 1);
   storeTemp(v);
 }
 
-void Rebuilder::loadDict(DictValue* d) {
+void Rebuilder::makeDict(DictValue* d) {
+  bool built = d->type == &PyDict_Type;
+  int live = 0;
+  for (const DictEntry& e : d->entries) {
+    if (!e.value) continue;
+    built = built && isBuilt(e.value) && isBuilt(e.key.value);
+    live++;
+  }
+  if (built) {
+    for (const DictEntry& e : d->entries)
+      if (e.value) loadAll({e.key.value, e.value});
+    a.buildMap(live);
+    return storeTemp(d);
+  }
   if (d->type == &PyDict_Type) {
     a.buildMap(0);
   } else {
-    a.loadConst(reinterpret_cast<PyObject*>(d->type));
-    if (d->defaultFactory) {
-      load(d->defaultFactory);
-      a.call(1);
-    } else {
-      a.call(0);
-    }
+    a.loadConst(asObject(d->type));
+    if (d->defaultFactory) load(d->defaultFactory);
+    a.call(d->defaultFactory ? 1 : 0);
   }
   storeTemp(d);
-  for (const DictEntry& e : d->entries) {
-    if (!e.value) continue;
-    load(e.value);
-    a.loadFast(temps_[d]);
-    load(e.key.value);
-    a.storeSubscr();
-  }
+  PyTypeObject* base = PyType_IsSubtype(d->type, &PyODict_Type) ? &PyODict_Type : &PyDict_Type;
+  if (live) later([this, d, base] { fillContents(d, d, base); });
 }
 
-void Rebuilder::loadFunction(FunctionValue* fn) {
-  static PyTypeObject* functionType = &PyFunction_Type;
-  a.loadConst(reinterpret_cast<PyObject*>(functionType));
-  a.loadConst(fn->code);
-  a.loadConst(fn->globals);
-  a.loadNone();
-  if (fn->defaults)
-    load(fn->defaults);
-  else
-    a.loadNone();
-  // A cell that holds the function itself must be known before it is filled: cells are made here, filled below.
-  std::vector<CellValue*> late;
-  if (fn->closure) {
-    auto cells = itemsOf(t, fn->closure);
-    for (Value* cell : cells) {
-      if (cell->source || temps_.count(cell) || cell->kind != Kind::Cell || as<CellValue>(cell)->real) {
-        load(cell);
-        continue;
-      }
-      a.loadConst(reinterpret_cast<PyObject*>(&PyCell_Type));
-      a.call(0);
-      storeTemp(cell);
-      late.push_back(as<CellValue>(cell));
-    }
-    a.buildTuple(static_cast<int>(cells.size()));
-  } else {
-    a.loadNone();
+void Rebuilder::makeSet(SetValue* s) {
+  a.loadConst(asObject(s->type));
+  bool frozen = s->type == &PyFrozenSet_Type;
+  if (frozen) {
+    for (const DictKey& k : s->items) load(k.value);
+    a.buildList(static_cast<int>(s->items.size()));
   }
-  a.call(5);
-  storeTemp(fn);
-  for (CellValue* cell : late) {
-    if (!cell->contents) continue;
-    load(cell->contents);
-    a.loadFast(temps_[cell]);
-    a.storeAttr("cell_contents");
-  }
-  if (fn->kwdefaults) {
-    load(fn->kwdefaults);
-    a.loadFast(temps_[fn]);
-    a.storeAttr("__kwdefaults__");
-  }
-  if (fn->dict)
-    for (const DictEntry& e : fn->dict->entries) {
-      if (!e.value || !e.key.constant) continue;
-      load(e.value);
-      a.loadFast(temps_[fn]);
-      a.storeAttr(e.key.constant);
-    }
+  a.call(frozen ? 1 : 0);
+  storeTemp(s);
+  if (!frozen && !s->history.empty()) later([this, s] { replay(s, s); });
 }
 
-void Rebuilder::loadInstance(InstanceValue* i) {
-  PyTypeObject* type = i->type;
-  PyObject* typeObject = reinterpret_cast<PyObject*>(type);
-  PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
-  // The stand-in for an object of the library must not be seen outside.
-  if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) refuse(i);
-  if (type == partialType()) {
-    Value *fn = nullptr, *args = nullptr, *keywords = nullptr;
-    for (auto& [slot, v] : i->slots) {
-      if (PyUnicode_CompareWithASCIIString(slot.get(), "func") == 0) fn = v;
-      if (PyUnicode_CompareWithASCIIString(slot.get(), "args") == 0) args = v;
-      if (PyUnicode_CompareWithASCIIString(slot.get(), "keywords") == 0) keywords = v;
+void Rebuilder::replay(Value* self, SetValue* s) {
+  using Change = SetValue::Change;
+  for (size_t i = 0; i < s->history.size();) {
+    const Change& first = s->history[i];
+    a.loadConst(attributeOf(PySet_Type, first.what == Change::Discard ? "difference_update" : "update"));
+    load(self);
+    if (first.what == Change::Merge) {
+      a.loadConst(first.merged);
+      i++;
+    } else {
+      int count = 0;
+      for (; i < s->history.size() && s->history[i].what == first.what; i++, count++) load(s->history[i].key.value);
+      a.buildList(count);
     }
-    a.loadConst(typeObject);
-    load(fn);
-    auto items = itemsOf(t, args);
-    loadAll(items);
-    a.buildTuple(static_cast<int>(items.size()) + 1);
-    load(keywords);
-    a.callFunctionEx(true);
-    storeTemp(i);
-    return;
+    a.call(2);
+    a.popTop();
   }
-  if (i->exceptionArgs) {
-    a.loadConst(attributeOf(*type, "__new__"));
-    a.loadConst(typeObject);
-    auto items = itemsOf(t, i->exceptionArgs);
-    loadAll(items);
-    a.call(static_cast<int>(items.size()) + 1);
-    storeTemp(i);
-    addTraceback(i);
-  } else {
-    PyTypeObject* base = &PyBaseObject_Type;
-    if (i->contents)
-      base = i->contents->kind == Kind::List         ? &PyList_Type
-             : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
-             : i->contents->kind == Kind::Set        ? (PyType_IsSubtype(type, &PyFrozenSet_Type) ? &PyFrozenSet_Type : &PySet_Type)
-             : PyType_IsSubtype(type, &PyODict_Type) ? &PyODict_Type
-                                                     : &PyDict_Type;
-    a.loadConst(attributeOf(*base, "__new__"));
-    a.loadConst(typeObject);
-    bool immutable = i->contents && (i->contents->kind == Kind::Tuple || base == &PyFrozenSet_Type);
-    if (immutable) {
-      auto items = i->contents->kind == Kind::Tuple ? as<TupleValue>(i->contents)->items : itemsOf(t, i->contents);
-      loadAll(items);
-      a.buildTuple(static_cast<int>(items.size()));
-    }
-    a.call(immutable ? 2 : 1);
-    storeTemp(i);
-    if (i->contents && !immutable) fillContents(i, i->contents, base);
-  }
-  if (i->dict) {
-    for (const DictEntry& e : i->dict->entries) {
-      if (!e.value) continue;
-      load(e.value);
-      a.loadFast(temps_[i]);
-      a.loadAttr("__dict__");
-      load(e.key.value);
-      a.storeSubscr();
-    }
-  }
-  for (auto& [slot, v] : i->slots) {
-    if (!v) continue;
-    setAttribute(i, slot.get(), v);
-  }
-}
-
-void Rebuilder::setAttribute(Value* self, PyObject* attribute, Value* v) {
-  a.loadConst(attributeOf(PyBaseObject_Type, v ? "__setattr__" : "__delattr__"));
-  load(self);
-  a.loadConst(attribute);
-  if (v) load(v);
-  a.call(v ? 3 : 2);
-  a.popTop();
 }
 
 void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* base) {
+  if (contents->kind == Kind::Set) return replay(self, as<SetValue>(contents));
   if (contents->kind == Kind::Dict) {
+    bool plain = contents->type == &PyDict_Type;
     for (const DictEntry& e : as<DictValue>(contents)->entries) {
       if (!e.value) continue;
+      if (plain) {
+        loadAll({e.value, self, e.key.value});
+        a.storeSubscr();
+        continue;
+      }
       a.loadConst(attributeOf(*base, "__setitem__"));
-      load(self);
-      load(e.key.value);
-      load(e.value);
+      loadAll({self, e.key.value, e.value});
       a.call(3);
       a.popTop();
     }
     return;
   }
-  bool list = contents->kind == Kind::List;
-  std::vector<Value*> items;
-  if (list)
-    items = as<ListValue>(contents)->items;
-  else
-    for (const DictKey& k : as<SetValue>(contents)->items) items.push_back(k.value);
-  a.loadConst(attributeOf(*base, list ? "extend" : "update"));
+  const std::vector<Value*>& items = as<ListValue>(contents)->items;
+  if (items.empty()) return;
+  a.loadConst(attributeOf(*base, "extend"));
   load(self);
   loadAll(items);
   a.buildList(static_cast<int>(items.size()));
@@ -427,72 +340,169 @@ void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* bas
   a.popTop();
 }
 
-void Rebuilder::loadIterator(IteratorValue* it) {
-  switch (it->what) {
-    case IteratorValue::Sequence: {
-      if (!it->inputs.empty() || (it->subject->kind == Kind::List && as<ListValue>(it->subject)->type != &PyList_Type)) refuse(it);
-      if (it->subjectOf) {
-        if (it->position != 0 || it->done) refuse(it);
-        load(it->subjectOf);
-        a.getIter();
-        break;
-      }
-      if (it->done) {
-        // Used up for good, whatever happens to the list.
-        a.loadConst(builtin("iter"));
-        it->subject->kind == Kind::List ? a.buildList(0) : a.buildTuple(0);
-        a.call(1);
-        storeTemp(it);
-        a.popTop();
-        a.loadConst(builtin("next"));
-        a.loadFast(temps_[it]);
-        a.loadNone();
-        a.call(2);
-        a.popTop();
-        a.loadFast(temps_[it]);
-        return;
-      }
-      load(it->subject);
-      a.getIter();
-      if (it->position == 0) break;
-      storeTemp(it);
-      a.loadMethod("__setstate__");
-      a.loadConst(number(it->position));
-      a.call(1);
-      a.popTop();
-      a.loadFast(temps_[it]);
-      return;
-    }
-    case IteratorValue::Range:
-      a.loadConst(reinterpret_cast<PyObject*>(&PyRange_Type));
-      a.loadConst(number(it->position));
-      a.loadConst(number(it->stop));
-      a.loadConst(number(it->step));
-      a.call(3);
-      a.getIter();
-      break;
-    case IteratorValue::Zip:
-    case IteratorValue::Map: {
-      if (it->strict) refuse(it);
-      a.loadConst(reinterpret_cast<PyObject*>(it->what == IteratorValue::Zip ? &PyZip_Type : &PyMap_Type));
-      int extra = 0;
-      if (it->what == IteratorValue::Map) {
-        load(it->subject);
-        extra = 1;
-      }
-      loadAll(it->inputs);
-      a.call(static_cast<int>(it->inputs.size()) + extra);
-      break;
-    }
-    case IteratorValue::Enumerate:
-      a.loadConst(reinterpret_cast<PyObject*>(&PyEnum_Type));
-      load(it->inputs[0]);
-      a.loadConst(number(it->position));
-      a.call(2);
-      break;
-    default: refuse(it);
+// ---- functions -------------------------------------------------------------------------------------------------------
+
+void Rebuilder::makeFunction(FunctionValue* fn) {
+  if (makeKeyFunction(fn)) return;
+  a.loadConst(asObject(&PyFunction_Type));
+  a.loadConst(fn->code);
+  a.loadConst(fn->globals);
+  a.loadNone();
+  a.loadNone();
+  if (fn->closure) {
+    auto cells = itemsOf(t, fn->closure);
+    loadAll(cells);
+    a.buildTuple(static_cast<int>(cells.size()));
+  } else {
+    a.loadNone();
   }
-  storeTemp(it);
+  a.call(5);
+  storeTemp(fn);
+  auto set = [this, fn](const char* attribute, Value* v) {
+    if (!v) return;
+    load(v);
+    load(fn);
+    a.storeAttr(attribute);
+  };
+  later([this, fn, set] {
+    set("__defaults__", fn->defaults);
+    set("__kwdefaults__", fn->kwdefaults);
+    if (fn->annotations && fn->annotations->kind == Kind::Dict) set("__annotations__", fn->annotations);
+    if (fn->annotations && fn->annotations->kind != Kind::Dict) {
+      // As the compiler leaves them: name, value, name, value.
+      auto flat = itemsOf(t, fn->annotations);
+      loadAll(flat);
+      a.buildMap(static_cast<int>(flat.size() / 2));
+      load(fn);
+      a.storeAttr("__annotations__");
+    }
+    if (!fn->dict) return;
+    for (const DictEntry& e : fn->dict->entries) {
+      if (!e.value || !e.key.constant) continue;
+      load(e.value);
+      load(fn);
+      a.storeAttr(e.key.constant);
+    }
+  });
+}
+
+void Rebuilder::makeBoundMethod(BoundMethodValue* m) {
+  PyTypeObject* kind = isReal(m->function) ? Py_TYPE(realObject(m->function)) : nullptr;
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type) {
+    load(m->function);
+    a.loadAttr("__get__");
+    if (kind == &PyClassMethodDescr_Type) a.loadNone();
+    load(m->self);
+    if (kind != &PyClassMethodDescr_Type) {
+      // The class is not left out: CPython 3.11 crashes without it for methods that ask for their class (METH_METHOD).
+      a.loadConst(asObject(&PyType_Type));
+      a.copyTop(2);
+      a.call(1);
+    }
+    a.call(2);
+  } else {
+    a.loadConst(asObject(&PyMethod_Type));
+    loadAll({m->function, m->self});
+    a.call(2);
+  }
+  storeTemp(m);
+}
+
+void Rebuilder::makePartial(InstanceValue* i) {
+  Value *fn = nullptr, *args = nullptr, *keywords = nullptr;
+  for (auto& [slot, v] : i->slots) {
+    if (PyUnicode_CompareWithASCIIString(slot.get(), "func") == 0) fn = v;
+    if (PyUnicode_CompareWithASCIIString(slot.get(), "args") == 0) args = v;
+    if (PyUnicode_CompareWithASCIIString(slot.get(), "keywords") == 0) keywords = v;
+  }
+  a.loadConst(asObject(i->type));
+  // Callables of the library that do nothing yet: the parts come by the state, so that cycles close.
+  a.loadConst(asObject(&PyBaseObject_Type));
+  a.call(1);
+  storeTemp(i);
+  later([this, i, fn, args, keywords] {
+    load(i);
+    a.loadMethod("__setstate__");
+    loadAll({fn, args, keywords});
+    if (i->dict)
+      load(i->dict);
+    else
+      a.loadNone();
+    a.buildTuple(4);
+    a.call(1);
+    a.popTop();
+  });
+}
+
+// ---- instances -------------------------------------------------------------------------------------------------------
+
+void Rebuilder::makeInstance(InstanceValue* i) {
+  PyTypeObject* type = i->type;
+  PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
+  if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) {
+    if (makeStandIn(i)) return;
+    if (!standInsAllowed_) refuse(i, ", for which no object of the library can be made");
+  }
+  if (type == partialType()) return makePartial(i);
+  if (i->exceptionArgs) return makeException(i);
+  PyTypeObject* base = &PyBaseObject_Type;
+  if (i->contents)
+    base = i->contents->kind == Kind::List         ? &PyList_Type
+           : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
+           : i->contents->kind == Kind::Set        ? (PyType_IsSubtype(type, &PyFrozenSet_Type) ? &PyFrozenSet_Type : &PySet_Type)
+           : PyType_IsSubtype(type, &PyODict_Type) ? &PyODict_Type
+                                                   : &PyDict_Type;
+  a.loadConst(attributeOf(*base, "__new__"));
+  a.loadConst(asObject(type));
+  bool immutable = i->contents && (i->contents->kind == Kind::Tuple || base == &PyFrozenSet_Type);
+  if (immutable) {
+    auto items = i->contents->kind == Kind::Tuple ? as<TupleValue>(i->contents)->items : unorderedItems(t, i->contents);
+    loadAll(items);
+    a.buildTuple(static_cast<int>(items.size()));
+  }
+  a.call(immutable ? 2 : 1);
+  storeTemp(i);
+  later([this, i, base, immutable] {
+    if (i->contents && !immutable) fillContents(i, i->contents, base);
+    fillAttributes(i);
+  });
+}
+
+void Rebuilder::fillAttributes(InstanceValue* i) {
+  if (i->dict) {
+    for (const DictEntry& e : i->dict->entries) {
+      if (!e.value) continue;
+      PyObject* key = e.key.constant && PyUnicode_CheckExact(e.key.constant) ? e.key.constant : nullptr;
+      PyObject* onType = key ? typeLookup(i->type, key) : nullptr;
+      if (key && !(onType && Py_TYPE(onType)->tp_descr_set)) {
+        setAttribute(i, key, e.value);
+        continue;
+      }
+      load(e.value);
+      a.loadConst(attributeOf(PyBaseObject_Type, "__getattribute__"));
+      load(i);
+      a.loadConst(name("__dict__"));
+      a.call(2);
+      load(e.key.value);
+      a.storeSubscr();
+    }
+  }
+  for (auto& [slot, v] : i->slots)
+    if (v) setAttribute(i, slot.get(), v);
+}
+
+void Rebuilder::setAttribute(Value* self, PyObject* attribute, Value* v) {
+  auto* heap = dynamic_cast<HeapValue*>(self);
+  if (v && heap && heap->type && heap->type->tp_setattro == PyObject_GenericSetAttr) {
+    loadAll({v, self});
+    return a.storeAttr(attribute);
+  }
+  a.loadConst(attributeOf(PyBaseObject_Type, v ? "__setattr__" : "__delattr__"));
+  load(self);
+  a.loadConst(attribute);
+  if (v) load(v);
+  a.call(v ? 3 : 2);
+  a.popTop();
 }
 
 }  // namespace cdynamo

@@ -1,8 +1,12 @@
 // Makes symbolic values real: bytecode that rebuilds every object once, its identity kept.
 //
-// The code that is written takes (graph inputs, objects) and holds the graph's outputs in a third local.
+// The code that is written takes (graph inputs, objects) and holds the graph's outputs in a third local. An object is made
+// first and filled later, when everything that it may lead back to has been made: so cycles close, and depth costs no stack.
 #pragma once
+#include <deque>
+#include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "bytecode/assembler.h"
@@ -22,6 +26,9 @@ class Rebuilder {
   // [..] -> [.., v]. Throws Unsupported(Unreconstructable).
   void load(Value* v);
   void loadAll(const std::vector<Value*>& items);
+  // The same for a value that only the interpreter's own loop will see (the iterator of a for statement): what stands in
+  // for an object of the library may then stay what it is.
+  void loadForLoop(Value* v);
   // An object that the guard program reads.
   void loadObject(const Source* s);
 
@@ -29,37 +36,87 @@ class Rebuilder {
   void setAttribute(Value* self, PyObject* attribute, Value* v);
   // Adds the items of `contents` to `self` by the methods of `base`.
   void fillContents(Value* self, HeapValue* contents, PyTypeObject* base);
+  // Replays what the trace did to an existing object, once.
+  void writeBack(HeapValue* h);
 
   // Number of the graph output that is this node.
   int outputOf(Node* node);
-  bool isBuilt(Value* v) const { return temps_.count(v) != 0; }
+  // True where loading it again makes nothing.
+  bool isBuilt(Value* v) const { return v->source || isLeaf(v) || temps_.count(v) != 0; }
 
-  [[noreturn]] void refuse(Value* v);
+  [[noreturn]] void refuse(Value* v, const char* why = "");
 
   PyObject* keep(ObjectRef object) { return t.keep(std::move(object)); }
   PyObject* number(long long n);
   PyObject* name(const char* text);
-  PyObject* builtin(const char* text);
 
   Trace& t;
   Assembler a;
   std::vector<const Source*> objects;  // what the second argument holds
 
  private:
-  void storeTemp(Value* v);
-  bool loadTemp(Value* v);
-  void loadValue(Value* v);
-  // A constant; but an object with an identity of its own that the trace made is made anew in every call.
-  void loadReal(Value* v);
-  void loadTuple(TupleValue* v);
+  // ---- temporaries: what was made ----
+  int newTemp();
+  void storeTemp(Value* v);  // [.., object] -> [.., object]
+  void loadTemp(Value* v);
+  bool loadKnown(Value* v);  // false: not made yet
+  bool isLeaf(Value* v) const;
+  static bool isFresh(PyObject* object);  // a constant of the trace that must be another object in every call
+
+  // ---- filling ----
+  void later(std::function<void()> fill) { fills_.push_back(std::move(fill)); }
+  void fillAll();
+
+  // ---- one kind each; all push the object and remember it ----
+  void make(Value* v);
+  void makeReal(Value* v);
+  void makeList(ListValue* l);
+  void makeTuple(TupleValue* v, PyTypeObject* type);
+  void makeDict(DictValue* d);
+  void makeSet(SetValue* s);
+  void replay(Value* self, SetValue* s);
+  void makeFunction(FunctionValue* fn);
+  void makeBoundMethod(BoundMethodValue* m);
+  void makeInstance(InstanceValue* i);
+  void makePartial(InstanceValue* i);
+  void fillAttributes(InstanceValue* i);
+
+  // rebuild_exceptions.cpp
+  void makeException(InstanceValue* i);
+  void makeRealException(Value* v);
   void addTraceback(Value* exception);
-  void loadDict(DictValue* d);
-  void loadFunction(FunctionValue* fn);
-  void loadInstance(InstanceValue* i);
-  void loadIterator(IteratorValue* it);
+
+  // rebuild_iterators.cpp
+  void makeIterator(IteratorValue* it);
+  void makeSequenceIterator(IteratorValue* it);
+  void makeReversed(IteratorValue* it);
+  void makeDictIterator(IteratorValue* it);
+  void makeGroups(InstanceValue* i);
+  bool makeStandIn(InstanceValue* i);       // false: no object of the library can be made of it
+  bool makeKeyFunction(FunctionValue* fn);  // functools.cmp_to_key; false: another function
+  void loadInner(Value* iterator);          // of zip, map, ...: iter() must give it back as it is
+  void advance(int64_t count);              // [.., iterator] -> [.., iterator]
+  void setPosition(int64_t position);       // __setstate__ on the iterator on top
+  void loadComplete(HeapValue* h);          // with all that it will hold
+  void loadItertool(const char* name);
+
+  // rebuild_generators.cpp
+  void makeGenerator(GeneratorValue* g);
+  void makeFreshGenerator(GeneratorValue* g);
+  Value* selfForSuper(const FrameState& f);
+
+  // effects.cpp
+  void writeDict(DictValue* d);
+  void callOn(PyTypeObject& type, const char* method, HeapValue* h);
 
   std::unordered_map<Value*, int> temps_;
+  std::unordered_map<PyObject*, int> freshTemps_;  // by the object that the trace itself held
+  std::unordered_map<Value*, int> teeBases_;       // by the list of items that all branches share
+  std::unordered_set<Value*> making_;              // not yet made: met again, no cycle can be closed
+  std::unordered_set<HeapValue*> written_;
+  std::deque<std::function<void()>> fills_;
   int depth_ = 0;
+  bool standInsAllowed_ = false;
 };
 
 }  // namespace cdynamo

@@ -97,8 +97,7 @@ struct PointFunction {
     spec.posOnlyCount = spec.kwOnlyCount = 0;
     slots.assign(static_cast<size_t>(code.localsplusCount()), -1);
     for (int slot : point.locals) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
-    for (size_t i = 0; i < point.stack.size(); i++)
-      stack.push_back(point.stack[i] ? spec.addLocal(text("___stack" + std::to_string(i)).get()) : -1);
+    for (size_t i = 0; i < point.stack.size(); i++) stack.push_back(point.stack[i] ? spec.addLocal(text("___stack" + std::to_string(i)).get()) : -1);
     if (point.handled) spec.addLocal(text("___handled").get());
     spec.argcount = static_cast<int>(spec.localsplus.size());
     for (int slot = 0; slot < code.localsplusCount(); slot++)
@@ -156,7 +155,8 @@ struct ChainHash {
   size_t operator()(const std::vector<ResumeChain::Frame>& frames) const {
     size_t h = frames.size();
     for (const auto& f : frames)
-      h = (h * 1000003 + (reinterpret_cast<size_t>(f.at) >> 4)) * 31 + static_cast<size_t>(f.returnTo) + (reinterpret_cast<size_t>(f.globals.get()) >> 4);
+      h = (h * 1000003 + (reinterpret_cast<size_t>(f.at) >> 4)) * 31 + static_cast<size_t>(f.returnTo) +
+          (reinterpret_cast<size_t>(f.globals.get()) >> 4);
     return h;
   }
 };
@@ -342,6 +342,11 @@ const ResumeEdge* ResumePoint::raiseEdge() const {
     raise_ = std::make_unique<ResumeEdge>(edgeTo(*this, handler->target, static_cast<size_t>(handler->depth), pushed));
   }
   return raise_.get();
+}
+
+const ResumeEdge& ResumePoint::exhaustedEdge() const {
+  if (!exhausted_) exhausted_ = std::make_unique<ResumeEdge>(edgeTo(*this, code->at(index).target, stack.size() - 1, {}));
+  return *exhausted_;
 }
 
 PyCodeObject* ResumePoint::carrier() const {

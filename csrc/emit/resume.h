@@ -35,10 +35,10 @@ struct ResumeStep {
 struct ResumePoint {
   std::shared_ptr<const Code> code;
   InstrIndex index = 0;
-  std::vector<int> locals;   // plain slots that are carried
-  std::vector<bool> stack;   // by slot: carried, or (false) the mark of an unbound local
-  bool handled = false;      // an exception is being handled that was not when the frame started
-  size_t stackValues = 0;    // carried stack slots
+  std::vector<int> locals;  // plain slots that are carried
+  std::vector<bool> stack;  // by slot: carried, or (false) the mark of an unbound local
+  bool handled = false;     // an exception is being handled that was not when the frame started
+  size_t stackValues = 0;   // carried stack slots
 
   size_t valueCount() const { return locals.size() + stackValues + handled; }
   // The code of a function of valueCount() parameters and as many free variables as the code has cells.
@@ -48,6 +48,8 @@ struct ResumePoint {
   const ResumeEdge& returnEdge(ReturnTo action) const;
   // Where it raised (-1: the exception, -2: the place, an int); null where the frame has no handler there.
   const ResumeEdge* raiseEdge() const;
+  // Where a loop ends whose iterator's __next__ raised StopIteration.
+  const ResumeEdge& exhaustedEdge() const;
   // A function f(callee) that only calls it: its frame has the name and line of this one's instruction.
   PyCodeObject* carrier() const;
   // The reflected method of the binary operator at the point, after the left operand's gave NotImplemented. A new reference.
@@ -57,7 +59,7 @@ struct ResumePoint {
   mutable Ref<PyCodeObject> carrier_;
   mutable Ref<PyCodeObject> continuation_;
   mutable std::unique_ptr<ResumeStep> step_;
-  mutable std::unique_ptr<ResumeEdge> return_[kReturnToCount], raise_;
+  mutable std::unique_ptr<ResumeEdge> return_[kReturnToCount], raise_, exhausted_;
 };
 
 // The point for this state, always the same object for the same state. `bound` and `stack` are by slot; locals that cannot

@@ -34,7 +34,8 @@ ObjectRef tracebackPlaces(const std::vector<const TracePlace*>& places) {
   ObjectRef rows = checked(PyTuple_New(static_cast<Py_ssize_t>(places.size())));
   for (size_t i = 0; i < places.size(); i++) {
     auto* code = reinterpret_cast<PyCodeObject*>(places[i]->code);
-    PyTuple_SET_ITEM(rows.get(), static_cast<Py_ssize_t>(i), checked(Py_BuildValue("(OOi)", code->co_name, code->co_filename, places[i]->line)).release());
+    PyTuple_SET_ITEM(rows.get(), static_cast<Py_ssize_t>(i),
+                     checked(Py_BuildValue("(OOi)", code->co_name, code->co_filename, places[i]->line)).release());
   }
   return rows;
 }

@@ -8,7 +8,7 @@
 
 #include "base/ref.h"
 #include "shapes/tensor_meta.h"
-#include "source/source.h"
+#include "source/place.h"
 
 namespace cdynamo {
 
@@ -31,16 +31,6 @@ struct Arg {
 };
 
 enum class NodeOp : uint8_t { Placeholder, CallFunction, CallMethod, GetAttr, Output };
-
-// Where in the user's program: a chain from the innermost frame outwards, owned by the trace.
-struct TracePlace {
-  PyObject* code = nullptr;  // PyCodeObject, borrowed from the trace
-  int32_t line = 0;
-  const TracePlace* caller = nullptr;
-  // The nn.Module whose forward this frame runs, or null: (path such as L['self'].layer[0], type), for nn_module_stack.
-  const Source* module = nullptr;
-  PyObject* moduleType = nullptr;  // borrowed
-};
 
 struct Node {
   NodeOp op;

@@ -3,6 +3,7 @@
 #include <array>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "cpython/dict_access.h"
@@ -47,10 +48,16 @@ class ProgramBuilder {
 
   void collectSources() {
     for (const Fact& fact : facts_.facts()) {
+      if (fact.kind == FactKind::Present) continue;
       need(fact.source);
       need(fact.otherSource);
     }
     for (const Source* source : wanted_) need(source);
+    for (const Fact& fact : facts_.facts()) {
+      if (fact.kind != FactKind::Present || needed_[fact.source->id]) continue;  // what is read anyway is present
+      need(fact.source);
+      onlyPresent_.insert(fact.source);
+    }
     // A base is always made before the sources that use it, so ascending ids see bases first.
     std::vector<int32_t> levelOf(needed_.size(), 0);
     for (const Source* source : needed_) {
@@ -85,8 +92,7 @@ class ProgramBuilder {
       }
       levelEnd_.push_back(static_cast<uint32_t>(sources.size()));
     }
-    for (Source& source : sources)
-    {
+    for (Source& source : sources) {
       if (source.base) source.base = &sources[registerOf_[source.base->id]];
       if (source.other) source.other = &sources[registerOf_[source.other->id]];
     }
@@ -108,11 +114,22 @@ class ProgramBuilder {
     return false;
   }
 
+  int32_t placeOf(const TracePlace* place) {
+    if (place == nullptr) return -1;
+    auto [found, isNew] = placeNumbers_.try_emplace(place, static_cast<int32_t>(program_->places_.size()));
+    if (isNew) {
+      auto* code = reinterpret_cast<PyCodeObject*>(place->code);
+      program_->places_.push_back({ObjectRef::share(code->co_filename), ObjectRef::share(code->co_name), place->line});
+    }
+    return found->second;
+  }
+
   void convertFacts() {
     for (size_t i = 0; i < facts_.facts().size(); i++) {
       const Fact& fact = facts_.facts()[i];
+      if (fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) continue;
       if (isSuperseded(i)) continue;
-      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = fact.place};
+      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
       bool identity = fact.kind == FactKind::IdentityIs || fact.kind == FactKind::IdentityIsNot;
@@ -124,7 +141,6 @@ class ProgramBuilder {
         if (!items) throw PythonError{};
         made.expected = Held::strong(items.get());
       }
-      if (fact.kind == FactKind::FunctionIs && fact.name) made.number = static_cast<int64_t>(dictVersionInline(fact.name.get()));
       if (fact.kind == FactKind::AbcToken && !program_->abcTokenFunction_) {
         ObjectRef module = checked(PyImport_ImportModule("_abc"));
         program_->abcTokenFunction_ = checked(PyObject_GetAttrString(module.get(), "get_cache_token"));
@@ -276,6 +292,7 @@ class ProgramBuilder {
     const GuardFact& fact = program_->facts_[index];
     if (fact.kind == FactKind::TypeLookup) return addTypeFact(index);
     if (fact.kind == FactKind::AbcToken) return other(0, index);
+    if (fact.kind == FactKind::Present) return;  // reading it is the check
     if (isDictItem(fact.reg) && followsFromIdentity(fact)) return ownerGroup(fact.reg).facts.push_back(index);
     uint32_t reg = static_cast<uint32_t>(fact.reg);
     int32_t level = source(fact.reg).id;
@@ -369,6 +386,7 @@ class ProgramBuilder {
 
   const FactList& facts_;
   const std::vector<const Source*>& wanted_;
+  std::unordered_set<const Source*> onlyPresent_;
   std::unique_ptr<GuardProgram> program_;
   std::vector<int32_t> registerOf_;    // by the table's source id
   std::vector<const Source*> needed_;  // by id; null: not needed
@@ -377,6 +395,7 @@ class ProgramBuilder {
   std::vector<PyTypeObject*> knownType_;  // by register
   std::vector<int32_t> groupOf_;          // by register
   std::unordered_map<PyTypeObject*, size_t> typeGroupOf_;
+  std::unordered_map<const TracePlace*, int32_t> placeNumbers_;
   std::unordered_multimap<uint64_t, SharedGuard> guardsByHash_;
   std::vector<LevelSteps> steps_;
 };

@@ -1,5 +1,6 @@
 // Facts in words. A second, plain reading of the facts: it shares no state with the fast path.
 #include "base/error.h"
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "guards/constants.h"
@@ -39,6 +40,7 @@ const char* labelOf(FactKind kind) {
     case FactKind::EqualsConstant: return "EQUALS_MATCH";
     case FactKind::Length: return "LENGTH_CHECK";
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
+    case FactKind::Present: return "DICT_CONTAINS";
     case FactKind::DictKeys: return "DICT_KEYS_MATCH";
     case FactKind::SetEquals: return "SET_MATCH";
     case FactKind::SetOrder: return "SET_ORDER";
@@ -79,6 +81,10 @@ class Explainer {
       case FactKind::EqualsConstant: return subject + " == " + reprOf(object);
       case FactKind::Length: return "len(" + subject + ") == " + std::to_string(fact.number);
       case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
+      case FactKind::Present: {
+        const Source& item = program_.sources_[static_cast<size_t>(fact.reg)];
+        return "___dict_contains(" + reprOf(item.object) + ", " + name(static_cast<int32_t>(item.base - program_.sources_.data())) + ")";
+      }
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
@@ -103,12 +109,10 @@ class Explainer {
   }
 
   std::string firstMiss(const FrameInputs& inputs) {
-    inputs_ = &inputs;
-    values_.resize(program_.sources_.size());
-    tried_.resize(program_.sources_.size(), false);
+    lookAt(inputs);
     for (const GuardFact& fact : program_.facts_) {
       std::string miss = missOf(fact);
-      if (!miss.empty()) return miss;
+      if (!miss.empty()) return withPlace(miss, fact);
     }
     for (uint32_t reg : program_.wanted_)
       if (!value(static_cast<int32_t>(reg))) return absent(static_cast<int32_t>(reg));
@@ -116,9 +120,7 @@ class Explainer {
   }
 
   void changedNumbers(const FrameInputs& inputs, std::set<std::string>& names) {
-    inputs_ = &inputs;
-    values_.resize(program_.sources_.size());
-    tried_.resize(program_.sources_.size(), false);
+    lookAt(inputs);
     for (const GuardFact& fact : program_.facts_) {
       if (fact.kind != FactKind::EqualsConstant) continue;
       PyObject* constant = fact.object.get();
@@ -128,7 +130,80 @@ class Explainer {
     }
   }
 
+  // The text of a fact, and in a second column the line and place where the capture relied on it.
+  std::string withPlace(std::string text, const GuardFact& fact) const {
+    if (fact.place < 0) return text;
+    const GuardProgram::Place& place = program_.places_[static_cast<size_t>(fact.place)];
+    if (text.size() < 60) text.resize(60, ' ');
+    std::string line = sourceLine(place);
+    if (!line.empty()) text += "  # " + line;
+    return text + "  # " + strOf(place.file.get()) + ":" + std::to_string(place.line) + " in " + strOf(place.function.get());
+  }
+
+  void describeTree(std::vector<std::string>& lines) const {
+    lines = {"TREE_GUARD_MANAGER:", "+- RootGuardManager", "| +- GLOBAL_STATE: ___check_global_state()"};
+    for (const GuardFact& fact : program_.facts_)
+      if (fact.reg < 0) lines.push_back("| " + leaf(fact));
+    for (const Source& source : program_.sources_)
+      if (source.base == nullptr) describeManager(source, "| ", lines);
+  }
+
  private:
+  void lookAt(const FrameInputs& inputs) {
+    inputs_ = &inputs;
+    values_.resize(program_.sources_.size());
+    tried_.resize(program_.sources_.size(), false);
+  }
+
+  static std::string strOf(PyObject* text) {
+    const char* utf8 = PyUnicode_AsUTF8(text);
+    if (utf8 == nullptr) PyErr_Clear();
+    return utf8 ? utf8 : "?";
+  }
+
+  static std::string sourceLine(const GuardProgram::Place& place) {
+    ObjectRef line = ObjectRef::steal(PyObject_CallFunction(importedObject("linecache", "getline"), "Oi", place.file.get(), place.line));
+    ObjectRef stripped = ObjectRef::steal(line ? PyObject_CallMethod(line.get(), "strip", nullptr) : nullptr);
+    if (!stripped) PyErr_Clear();
+    return stripped ? strOf(stripped.get()) : "";
+  }
+
+  std::string leaf(const GuardFact& fact) const { return "+- " + withPlace(std::string(labelOf(fact.kind)) + ": " + condition(fact), fact); }
+
+  void describeManager(const Source& source, const std::string& indent, std::vector<std::string>& lines) const {
+    int32_t reg = static_cast<int32_t>(&source - program_.sources_.data());
+    bool isGlobals = source.kind == SourceKind::Pinned && source.object == program_.rootGlobals_;
+    lines.push_back(indent + "+- GuardManager: source=" + (isGlobals ? "G" : name(reg)) + ", accessed_by=" + accessor(source));
+    for (const GuardFact& fact : program_.facts_)
+      if (fact.reg == reg) lines.push_back(indent + "| " + leaf(fact));
+    for (const Source& child : program_.sources_)
+      if (child.base == &source) describeManager(child, indent + "| ", lines);
+  }
+
+  std::string accessor(const Source& source) const {
+    std::string index = "(" + std::to_string(source.index) + ")";
+    switch (source.kind) {
+      case SourceKind::Local: {
+        std::string key = name(static_cast<int32_t>(&source - program_.sources_.data()));
+        return "FrameLocalsGuardAccessor(key=" + key.substr(2, key.size() - 3) + ", framelocals_idx=" + std::to_string(source.index) + ")";
+      }
+      case SourceKind::Function: return "FunctionGuardAccessor";
+      case SourceKind::ClosureCell: return "ClosureGuardAccessor" + index;
+      case SourceKind::CellContents: return "CellContentsGuardAccessor";
+      case SourceKind::Pinned: return source.object == program_.rootGlobals_ ? "GlobalsGuardAccessor" : "PinnedGuardAccessor";
+      case SourceKind::InstanceDict: return "GetGenericDictGuardAccessor";
+      case SourceKind::DictItem: return "DictGetItemGuardAccessor(" + reprOf(source.object) + ")";
+      case SourceKind::SequenceItem: return "SequenceGetItemGuardAccessor" + index;
+      case SourceKind::DequeItem: return "DequeGetItemGuardAccessor" + index;
+      case SourceKind::Attr: return "GetAttrGuardAccessor(" + strOf(source.object) + ")";
+      case SourceKind::Type: return "TypeGuardAccessor";
+      case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
+      case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
+      case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
+    }
+    return "?";
+  }
+
   std::string tensorCondition(const GuardFact& fact, const std::string& subject) const {
     const TensorMeta& meta = program_.tensorMetas_[static_cast<size_t>(fact.number)];
     auto dims = [](const Dims& values) {
@@ -206,6 +281,7 @@ class Explainer {
         return unless(Py_IS_TYPE(subject, reinterpret_cast<PyTypeObject*>(object)), reprOf(reinterpret_cast<PyObject*>(Py_TYPE(subject))));
       case FactKind::IdentityIs: return unless(subject == object, object == Py_None ? reprOf(subject) : "id " + idOf(subject));
       case FactKind::IdentityIsNot: return unless(subject != object, "");
+      case FactKind::Present: return {};
       case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
       case FactKind::Length: return unless(rawLength(subject) == fact.number, std::to_string(rawLength(subject)));
       case FactKind::DictLacks: return unless(PyDict_Check(subject) && !readDictItem(subject, object), "");
@@ -241,10 +317,10 @@ class Explainer {
     if (!PyFunction_Check(subject)) return condition(fact) + "  # actual: " + reprOf(subject);
     auto* function = reinterpret_cast<PyFunctionObject*>(subject);
     if (function->func_code != fact.object.get()) return condition(fact) + "  # actual: " + reprOf(function->func_code);
-    if (function->func_defaults != fact.expected.get()) return name(fact.reg) + ".__defaults__ is the same tuple";
-    if (function->func_kwdefaults != fact.name.get()) return name(fact.reg) + ".__kwdefaults__ is the same dict";
-    if (fact.name.get() && dictVersionInline(fact.name.get()) != static_cast<uint64_t>(fact.number))
-      return name(fact.reg) + ".__kwdefaults__ is unchanged";
+    if ((function->func_defaults != nullptr) != ((fact.number & 1) != 0))
+      return name(fact.reg) + (fact.number & 1 ? ".__defaults__ is not None" : ".__defaults__ is None");
+    if ((function->func_kwdefaults != nullptr) != ((fact.number & 2) != 0))
+      return name(fact.reg) + (fact.number & 2 ? ".__kwdefaults__ is not None" : ".__kwdefaults__ is None");
     return {};
   }
 
@@ -282,6 +358,12 @@ class Explainer {
 std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
 
 void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const { Explainer(*this).changedNumbers(inputs, names); }
+
+std::vector<std::string> GuardProgram::describeTree() const {
+  std::vector<std::string> lines;
+  Explainer(*this).describeTree(lines);
+  return lines;
+}
 
 std::vector<std::string> GuardProgram::describe() const {
   Explainer explainer(*this);

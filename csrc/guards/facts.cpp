@@ -29,7 +29,7 @@ uint64_t FactList::keyOf(const Fact& f) {
 
 void FactList::add(Fact fact) {
   if (!seen_.insert(keyOf(fact)).second) return;
-  fact.place = place_;
+  if (placeNow_) fact.place = *placeNow_;
   facts_.push_back(std::move(fact));
 }
 
@@ -51,6 +51,7 @@ void FactList::equalsConstant(const Source* s, PyObject* constant) {
 }
 void FactList::length(const Source* s, Py_ssize_t n) { add({.kind = FactKind::Length, .source = s, .number = n}); }
 void FactList::dictLacks(const Source* s, PyObject* key) { add({.kind = FactKind::DictLacks, .source = s, .object = ObjectRef::share(key)}); }
+void FactList::present(const Source* item) { add({.kind = FactKind::Present, .source = item}); }
 void FactList::dictKeys(const Source* s, PyObject* keys) { add({.kind = FactKind::DictKeys, .source = s, .object = ObjectRef::share(keys)}); }
 void FactList::setOrder(const Source* s, PyObject* items) { add({.kind = FactKind::SetOrder, .source = s, .object = ObjectRef::share(items)}); }
 void FactList::setEquals(const Source* s, PyObject* frozen) { add({.kind = FactKind::SetEquals, .source = s, .object = ObjectRef::share(frozen)}); }
@@ -62,8 +63,7 @@ void FactList::functionIs(const Source* s, PyObject* function) {
   add({.kind = FactKind::FunctionIs,
        .source = s,
        .object = ObjectRef::share(f->func_code),
-       .name = ObjectRef::share(f->func_kwdefaults),
-       .expected = ObjectRef::share(f->func_defaults)});
+       .number = (f->func_defaults ? 1 : 0) + (f->func_kwdefaults ? 2 : 0)});
 }
 void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta) {
   size_t before = facts_.size();

@@ -6,7 +6,7 @@
 
 #include "base/ref.h"
 #include "shapes/tensor_meta.h"
-#include "source/source.h"
+#include "source/place.h"
 
 namespace cdynamo {
 
@@ -17,11 +17,12 @@ enum class FactKind : uint8_t {
   EqualsConstant,   // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
   Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
   DictLacks,        // dict source has no key object
+  Present,          // source, an item of a dict, can be read
   DictKeys,         // dict source has exactly the keys of tuple object, in that order
   SetEquals,        // set source equals the frozenset object
   SetOrder,         // set source gives the items of tuple object, in that order
   TypeLookup,       // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
-  FunctionIs,       // source is a function with code object `object`, and __defaults__ is `expected`, __kwdefaults__ is `name` (null: none)
+  FunctionIs,       // source is a function with code object `object`; number: it has __defaults__ (1), __kwdefaults__ (2)
   Tensor,           // source is a tensor of exactly type `object`, with metadata tensors[number]
   SameObject,       // source is otherSource
   DistinctObjects,  // source is not otherSource
@@ -40,8 +41,7 @@ struct Fact {
   ObjectRef expected{};
   int64_t number = 0;
   int64_t upper = 0;
-  // Where it was observed, for messages: an index that the interpreter can turn into file and line.
-  int32_t place = -1;
+  const TracePlace* place = nullptr;  // where it was observed, for messages
 };
 
 // Append-only with truncation, so that a checkpoint is a position. Duplicates are not stored twice.
@@ -53,6 +53,7 @@ class FactList {
   void equalsConstant(const Source* s, PyObject* constant);
   void length(const Source* s, Py_ssize_t n);
   void dictLacks(const Source* s, PyObject* key);
+  void present(const Source* item);
   void dictKeys(const Source* s, PyObject* keysTuple);
   void setEquals(const Source* s, PyObject* frozen);
   void setOrder(const Source* s, PyObject* itemsTuple);
@@ -71,8 +72,8 @@ class FactList {
   void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter
   const std::vector<Fact>& facts() const { return facts_; }
   const std::vector<TensorMeta>& tensors() const { return tensors_; }
-  // Place given to facts recorded from now on.
-  void setPlace(int32_t place) { place_ = place; }
+  // Facts are recorded with what `*now` is then.
+  void followPlace(const TracePlace* const* now) { placeNow_ = now; }
 
  private:
   struct KeyEqual;
@@ -81,7 +82,7 @@ class FactList {
   std::vector<Fact> facts_;
   std::vector<TensorMeta> tensors_;
   std::unordered_set<uint64_t> seen_;
-  int32_t place_ = -1;
+  const TracePlace* const* placeNow_ = nullptr;
 };
 
 }  // namespace cdynamo

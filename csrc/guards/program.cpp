@@ -16,9 +16,7 @@ constexpr uint32_t kAhead = 16;
 bool isFunctionWith(PyObject* value, const GuardFact& fact) {
   if (!PyFunction_Check(value)) return false;
   auto* function = reinterpret_cast<PyFunctionObject*>(value);
-  PyObject* kwdefaults = function->func_kwdefaults;
-  return function->func_code == fact.object.get() && function->func_defaults == fact.expected.get() && kwdefaults == fact.name.get() &&
-         (kwdefaults == nullptr || dictVersionInline(kwdefaults) == static_cast<uint64_t>(fact.number));
+  return function->func_code == fact.object.get() && (function->func_defaults ? 1 : 0) + (function->func_kwdefaults ? 2 : 0) == fact.number;
 }
 
 // The slot is unset, or the C attribute raises AttributeError. Python code is not run: anything else counts as there.
@@ -315,6 +313,7 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::IdentityIs: return value == fact.object.get();
     case FactKind::IdentityIsNot: return value != fact.object.get();
     case FactKind::EqualsConstant: return equalsConstant(value, fact.object.get());
+    case FactKind::Present: return true;
     case FactKind::Length: return rawLength(value) == fact.number;
     case FactKind::DictLacks:
       if (!PyDict_Check(value)) return false;

@@ -33,9 +33,9 @@ struct GuardFact {
   Held object;
   Held name;
   Held expected;
-  int64_t number = 0;  // as in Fact; FunctionIs: the version of the __kwdefaults__ dict
+  int64_t number = 0;  // as in Fact
   int64_t upper = 0;
-  int32_t place = -1;
+  int32_t place = -1;  // in GuardProgram::places_
 };
 
 class GuardProgram {
@@ -67,6 +67,10 @@ class GuardProgram {
 
   // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
   std::vector<std::string> describe() const;
+
+  // The same as the lines of a tree in torch's form: TREE_GUARD_MANAGER, a manager per source, its guards with the place
+  // where the capture relied on them.
+  std::vector<std::string> describeTree() const;
 
   // False once an object that a fact compares with by identity has died: the program can never hold again.
   bool canEverHold() const;
@@ -159,6 +163,11 @@ class GuardProgram {
     std::vector<unsigned> typeVersions;
   };
 
+  struct Place {
+    ObjectRef file, function;
+    int32_t line;
+  };
+
   GuardProgram() = default;
   State freshState() const;
   bool run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries);
@@ -186,6 +195,7 @@ class GuardProgram {
   std::vector<TensorMeta> tensorMetas_;
   std::vector<uint32_t> wanted_;
   std::vector<GuardFact> facts_;
+  std::vector<Place> places_;
   std::vector<Source> sources_;  // by register; bases point into this vector
   std::vector<ObjectRef> keys_;  // keeps what sources_ name
   std::vector<std::string> localNames_;

@@ -39,6 +39,21 @@ PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
   return found;
 }
 
+namespace {
+
+void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
+  t.touch(i);
+  t.journal.onRollback([i, old = i->slots] { i->slots = old; });
+  for (auto& [slot, v] : i->slots)
+    if (slot.get() == name) {
+      v = value;
+      return;
+    }
+  i->slots.emplace_back(ObjectRef::share(name), value);
+}
+
+}  // namespace
+
 Value* pinnedValue(Trace& t, PyObject* object) { return t.wrap(object, t.sources.pinned(object)); }
 
 Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
@@ -79,12 +94,20 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+          if (attribute == "__traceback__") unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
           if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
-          if (attribute == "value") {
-            auto* args = asTuple(i->exceptionArgs);
-            return args && !args->items.empty() ? args->items[0] : t.none();
+          auto* args = asTuple(i->exceptionArgs);
+          size_t given = args ? args->items.size() : 0;
+          if (attribute == "value") return given ? args->items[0] : t.none();
+          if (attribute == "code") return !given ? t.none() : given == 1 ? args->items[0] : static_cast<Value*>(args);
+          if (PyType_IsSubtype(i->type, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) && given == 2) {
+            if (attribute == "message") return args->items[0];
+            if (attribute == "exceptions") {
+              Value* members = t.tuple(itemsOf(t, args->items[1]));
+              setSlot(t, i, name, members);
+              return members;
+            }
           }
         }
         return nullptr;
@@ -101,7 +124,9 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     }
     if (isReal(instance)) {
       if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
-        unsupported(BreakReason::UnsupportedAttribute, "the traceback of an exception");
+        unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+      if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
+        if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
       if (!held) raiseCurrent(t);
       if (!instance->source) return t.real(std::move(held));
@@ -125,7 +150,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     Value* self = pinnedValue(t, d);
     return call(t, pinnedValue(t, getter), {{self, instance ? instance : t.none(), pinnedValue(t, reinterpret_cast<PyObject*>(owner))}, {}});
   }
-  if (getter) unsupported(BreakReason::UnsupportedAttribute, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
+  if (getter) unsupported(BreakReason::UnsupportedDescriptor, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
   return pinnedValue(t, d);
 }
 
@@ -173,6 +198,8 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
       PyObject* real = instanceDict(realObject(object));
       if (!real) return nullptr;
       if (!object->source) {
+        if (PyExceptionInstance_Check(realObject(object)))
+          if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(object)), name)) return v;
         PyObject* held = PyDict_GetItemWithError(real, name);
         return held ? t.realShared(held) : nullptr;
       }
@@ -270,7 +297,15 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   if (attribute == "__defaults__") return fn->defaults ? fn->defaults : t.none();
   if (attribute == "__kwdefaults__") return fn->kwdefaults ? fn->kwdefaults : t.none();
   if (attribute == "__closure__") return fn->closure ? fn->closure : t.none();
-  if (attribute == "__annotations__") return fn->annotations && fn->annotations->kind == Kind::Dict ? fn->annotations : static_cast<Value*>(t.dict());
+  if (attribute == "__annotations__") {
+    if (fn->annotations && fn->annotations->kind == Kind::Dict) return fn->annotations;
+    // As the compiler leaves them: name, value, name, value.
+    DictValue* notes = t.dict();
+    auto flat = fn->annotations ? itemsOf(t, fn->annotations) : std::vector<Value*>{};
+    for (size_t i = 0; i + 1 < flat.size(); i += 2) t.dictSet(notes, t.keyOf(flat[i]), flat[i + 1]);
+    t.journal.set(fn->annotations, static_cast<Value*>(notes));
+    return notes;
+  }
   if (attribute == "__module__") {
     PyObject* module = PyDict_GetItemString(fn->globals, "__name__");
     return module ? t.realShared(module) : t.none();
@@ -452,20 +487,40 @@ Value* pythonMethod(Trace& t, Value* object, const char* name) {
   return bindDescriptor(t, lookUp(t, t.typeOf(object), attribute), object, type, attribute);
 }
 
-Value* pythonGetter(Trace& t, Value* object, PyObject* name) {
-  if (object->kind != Kind::Instance) return nullptr;
-  PyTypeObject* type = as<InstanceValue>(object)->type;
-  PyObject* d = typeLookup(type, name);
-  if (!d || Py_TYPE(d) != &PyProperty_Type || type->tp_getattro != PyObject_GenericGetAttr) return nullptr;
-  ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
-  if (!PyFunction_Check(getter.get())) return nullptr;
-  lookUp(t, t.typeOf(object), name);
-  return pinnedValue(t, getter.get());
-}
-
 // ---- writing ---------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// An attribute of a real object that the trace does not model otherwise. False: it cannot be followed.
+bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  PyObject* real = realObject(object);
+  PyTypeObject* type = t.typeOf(object);
+  bool exception = PyExceptionInstance_Check(real);
+  if (!exception && !PyFunction_Check(real)) return false;
+  PyObject* d = lookUp(t, type, name);
+  DictValue* attributes = nullptr;
+  if (exception && !object->source) {
+    if (textOf(name) == "args" || !value) return false;
+    if (textOf(name) == "__cause__") setRealAttr(t, object, interned("__suppress_context__"), t.boolean(true));
+    attributes = t.exceptionAttributes(real);
+  } else {
+    if (d && isDataDescriptor(d)) return false;
+    PyObject* dict = object->source ? instanceDict(real) : nullptr;
+    if (!dict) return false;
+    attributes = as<DictValue>(t.wrap(dict, t.sources.instanceDict(object->source)));
+  }
+  DictKey key = t.keyOf(t.realShared(name));
+  if (value)
+    t.dictSet(attributes, key, value);
+  else if (!t.dictDelete(attributes, key))
+    raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
+  return true;
+}
+
+}  // namespace
+
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   // Tracebacks are not modelled: nobody can read what is set here.
   if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") return;
   if (object->kind != Kind::Instance) {
@@ -478,7 +533,8 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
       return;
     }
-    unsupported(BreakReason::UnsupportedMutation, "setting attribute '" + textOf(name) + "' on " + describe(object));
+    if (isReal(object) && setRealAttr(t, object, name, value)) return;
+    unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
   auto* i = as<InstanceValue>(object);
   PyTypeObject* type = t.typeOf(object);
@@ -490,28 +546,25 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + type->tp_name + "' object has no " + (value ? "setter" : "deleter"));
       CallArgs args{{object}, {}};
       if (value) args.args.push_back(value);
+      t.tail = tail;
       call(t, pinnedValue(t, setter.get()), std::move(args));
       return;
     }
     if (Py_TYPE(d) == &PyMemberDescr_Type || (Py_TYPE(d) == &PyGetSetDescr_Type && PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS))) {
-      t.touch(i);
-      t.journal.onRollback([i, old = i->slots] { i->slots = old; });
-      for (auto& [slot, v] : i->slots)
-        if (slot.get() == name) {
-          v = value;
-          return;
-        }
-      i->slots.emplace_back(ObjectRef::share(name), value);
-      return;
+      if (i->exceptionArgs && textOf(name) == "args" && value) value = t.tuple(itemsOf(t, value));
+      if (i->exceptionArgs && textOf(name) == "args") t.journal.set(i->exceptionArgs, value);
+      if (i->exceptionArgs && textOf(name) == "__cause__") setSlot(t, i, interned("__suppress_context__"), t.boolean(true));
+      return setSlot(t, i, name, value);
     }
     PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
     if (setter && PyFunction_Check(setter)) {
       CallArgs args{{pinnedValue(t, d), object}, {}};
       if (value) args.args.push_back(value);
+      t.tail = tail;
       call(t, pinnedValue(t, setter), std::move(args));
       return;
     }
-    unsupported(BreakReason::UnsupportedMutation, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
+    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
   DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
   if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
@@ -535,6 +588,7 @@ Value* customSetter(Trace& t, Value* object, const char* which) {
 }  // namespace
 
 void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Tensor) return setTensorAttr(t, as<TensorValue>(object), name, value);
   if (isReal(object) && PyModule_Check(realObject(object))) {
     PyObject* dict = PyModule_GetDict(realObject(object));
@@ -544,20 +598,25 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   }
   if (object->kind == Kind::Instance) {
     if (Value* setter = customSetter(t, object, "__setattr__")) {
+      t.tail = tail;
       call(t, setter, {{t.realShared(name), value}, {}});
       return;
     }
   }
+  t.tail = tail;
   genericSetAttr(t, object, name, value);
 }
 
 void delAttr(Trace& t, Value* object, PyObject* name) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Instance) {
     if (Value* setter = customSetter(t, object, "__delattr__")) {
+      t.tail = tail;
       call(t, setter, {{t.realShared(name)}, {}});
       return;
     }
   }
+  t.tail = tail;
   genericSetAttr(t, object, name, nullptr);
 }
 

@@ -1,9 +1,11 @@
 // Calls: dispatch on what is called, argument binding, inlining of Python functions, instantiation.
 #include <cstring>
+#include <utility>
 
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/last_calls.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -210,7 +212,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   bind(t, *f, parts, args);
   noteModuleFrame(t, *f);
   if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR))
-    unsupported(BreakReason::GeneratorFrame, "calling the coroutine function " + text(code.qualname()));
+    unsupported(BreakReason::AsyncCode, "calling the coroutine function " + text(code.qualname()));
   if (code.flags() & CO_GENERATOR) {
     auto* g = t.make<GeneratorValue>();
     g->type = &PyGen_Type;
@@ -229,12 +231,13 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   static PyObject* finalizer = PyUnicode_InternFromString("__del__");
-  if (lookUp(t, type, finalizer)) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + ", which has a __del__");
+  if (lookUp(t, type, finalizer)) unsupported(BreakReason::FinalizerClass, std::string("making a ") + type->tp_name + ", which has a __del__");
   auto* i = t.make<InstanceValue>();
   i->type = type;
   t.keep(ObjectRef::share(type));
   auto adopt = [&](auto* contents) {
     contents->type = type;
+    contents->holder = i;
     i->contents = contents;
   };
   if (PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS))
@@ -258,23 +261,34 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
   PyObject* initMethod = lookUp(t, type, initName);
   Value* made = nullptr;
   if (PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && (!newMethod || !PyFunction_Check(newMethod))) {
-    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name);
+    if (Py_TYPE(newMethod) == &PyStaticMethod_Type) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
     // All arguments constant and nothing written in Python: made for real.
     // Types that keep more than args (a value, a name, an errno) are; the others are the trace's own, with attributes.
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && args.kwargs.empty() &&
-                 type->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
+    PyTypeObject* base = type;
+    while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+    bool group = PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) != 0;
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group &&
+                 base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
       PyObject* c = plain ? t.constant(a) : nullptr;
       if (!c) plain = false;
       constants.push_back(c);
     }
-    if (plain) return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), constants.size(), nullptr)));
+    ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+    for (size_t i = 0; plain && i < args.kwargs.size(); i++) {
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+      constants.push_back(t.constant(args.kwargs[i].second));
+      plain = constants.back() != nullptr;
+    }
+    if (plain)
+      return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
+                                                  args.kwargs.empty() ? nullptr : names.get())));
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);
     made = i;
     if (!(initMethod && PyFunction_Check(initMethod))) {
-      if (!args.kwargs.empty()) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " with keywords");
+      if (!args.kwargs.empty()) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " with keywords");
       return made;
     }
   } else if (newMethod == objectNew) {
@@ -294,7 +308,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     newArgs.args.insert(newArgs.args.begin(), typeValue);
     bool known = false;
     Value* v = callBuiltin(t, newMethod, nullptr, newArgs, known);
-    if (!known) unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    if (!known) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     made = v;
   }
   if (initMethod && initMethod != objectInit) {
@@ -303,7 +317,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (Py_TYPE(initMethod) == &PyWrapperDescr_Type) {
       bool known = false;
       callBuiltin(t, initMethod, nullptr, initArgs, known);
-      if (!known) unsupported(BreakReason::UnsupportedCall, std::string("initialising a ") + type->tp_name + " object");
+      if (!known) unsupported(BreakReason::ObjectConstruction, std::string("initialising a ") + type->tp_name + " object");
     } else {
       initArgs.args.erase(initArgs.args.begin());
       Value* init = bindDescriptor(t, initMethod, made, type, initName);
@@ -337,7 +351,7 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   }
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
-    unsupported(BreakReason::UnsupportedCall, std::string("making a ") + type->tp_name + " object");
+    unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
   }
   t.tail = tail;
   return construct(t, type, typeValue, std::move(args));
@@ -348,6 +362,8 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   PyObject* object = realObject(callable);
   if (PyType_Check(object)) {
     t.identity(callable);
+    if (tail == ReturnTo::Push)
+      if (LastCall last = lastBuiltin(t, object, args)) return callLast(t, std::move(last));
     t.tail = tail;
     return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
   }
@@ -356,6 +372,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
+  if (tail == ReturnTo::Push)
+    if (LastCall last = lastBuiltin(t, object, args)) {
+      t.identity(callable);
+      return callLast(t, std::move(last));
+    }
   bool known = false;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
@@ -392,7 +413,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
-  unsupported(BreakReason::UnsupportedCall, "calling " + describe(callable));
+  unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
 }
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.
@@ -439,17 +460,20 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   FrameState& f = *g->frame;
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
-  t.journal.onRollback(
-      [g, &f, locals = f.locals, stack = f.stack, ip = f.ip, nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished] {
-        f.locals = locals;
-        f.stack = stack;
-        f.ip = ip;
-        f.nextIp = nextIp;
-        f.result = result;
-        g->started = started;
-        g->finished = finished;
-        g->running = false;
-      });
+  t.journal.onRollback([&t, below = t.handledBelow.size(), handling = t.handledException, g, &f, locals = f.locals, stack = f.stack, ip = f.ip,
+                        nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished, own = g->handled] {
+    f.locals = locals;
+    f.stack = stack;
+    f.ip = ip;
+    f.nextIp = nextIp;
+    f.result = result;
+    g->started = started;
+    g->finished = finished;
+    g->running = false;
+    g->handled = own;
+    t.handledException = handling;
+    t.handledBelow.resize(below);
+  });
   if (!g->started) {
     if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
     if (thrown) {
@@ -461,7 +485,12 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   g->started = true;
   g->running = true;
-  Value* handled = t.handledException;
+  // A generator handles exceptions of its own, above those of whoever resumes it.
+  t.handledBelow.push_back(std::exchange(t.handledException, g->handled));
+  auto leave = [&] {
+    g->handled = std::exchange(t.handledException, t.handledBelow.back());
+    t.handledBelow.pop_back();
+  };
   Signal signal;
   try {
     if (thrown) {
@@ -472,13 +501,13 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   } catch (Raised& raised) {
     g->running = false;
     g->finished = true;
-    t.handledException = handled;
+    leave();
     f.result = nullptr;
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
       raise(t, PyExc_RuntimeError, "generator raised StopIteration");
     throw;
   }
-  t.handledException = handled;
+  leave();
   g->running = false;
   if (signal == Signal::Yielded) return f.result;
   g->finished = true;

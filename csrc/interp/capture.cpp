@@ -7,7 +7,9 @@
 #include "dispatch/cache.h"
 #include "dispatch/settings.h"
 #include "emit/emitter.h"
+#include "emit/generator_code.h"
 #include "graph/executable.h"
+#include "interp/break_reasons.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
 #include "interp/suspend.h"
@@ -26,28 +28,21 @@ ObjectRef& frontCallbacks() {
 
 PyObject* frontCallback(const char* name) { return frontCallbacks() ? PyDict_GetItemString(frontCallbacks().get(), name) : nullptr; }
 
-// A list of (file, line, function), the outermost frame first.
-ObjectRef stackOf(const TracePlace* place) {
+// What the front answers; null where there is no front.
+ObjectRef sendEvent(const char* kind, ObjectRef payload) {
+  PyObject* callback = frontCallback("on_event");
+  if (!callback) return {};
+  ObjectRef kindText = checked(PyUnicode_FromString(kind));
+  return checked(PyObject_CallFunctionObjArgs(callback, kindText.get(), payload.get(), nullptr));
+}
+
+ObjectRef listOf(const std::vector<std::string>& texts) {
   ObjectRef list = checked(PyList_New(0));
-  for (; place; place = place->caller) {
-    auto* code = reinterpret_cast<PyCodeObject*>(place->code);
-    ObjectRef row = checked(Py_BuildValue("(OiO)", code->co_filename, place->line, code->co_name));
-    checkedStatus(PyList_Insert(list.get(), 0, row.get()));
+  for (const std::string& text : texts) {
+    ObjectRef line = checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    checkedStatus(PyList_Append(list.get(), line.get()));
   }
   return list;
-}
-
-void sendEvent(const char* kind, ObjectRef payload) {
-  PyObject* callback = frontCallback("on_event");
-  if (!callback) return;
-  ObjectRef kindText = checked(PyUnicode_FromString(kind));
-  ObjectRef done = checked(PyObject_CallFunctionObjArgs(callback, kindText.get(), payload.get(), nullptr));
-}
-
-ObjectRef breakPayload(PyObject* code, const char* reason, const std::string& what, const char* hint, const TracePlace* place) {
-  ObjectRef stack = stackOf(place);
-  return checked(Py_BuildValue("{s:O,s:s,s:s,s:s,s:[s],s:O}", "code", code, "reason", reason, "explanation", what.c_str(), "context", what.c_str(),
-                               "hints", hint, "stack", stack.get()));
 }
 
 bool boolOption(PyObject* options, const char* name) {
@@ -86,12 +81,19 @@ void guardAliasing(Trace& t) {
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames)
-      : function_(function), inputs_(inputs), options_(options), openNames_(openNames), code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
-        chain_(resumeChainOf(code_)), userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
+      : function_(function),
+        inputs_(inputs),
+        options_(options),
+        openNames_(openNames),
+        code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
+        chain_(resumeChainOf(code_)),
+        userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
 
   CaptureOutcome run() {
     fullgraph_ = boolOption(options_, "fullgraph");
     auto start = std::chrono::steady_clock::now();
+    ObjectRef line = resumedAt();
+    record_ = sendEvent("start", checked(Py_BuildValue("{s:O,s:O,s:O}", "code", userCode_, "frame", code_, "resumed_at", line.get())));
     const Code& code = decode(reinterpret_cast<PyCodeObject*>(code_));
     if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
       return skip(nullptr, BreakReason::GeneratorFrame, "a generator or coroutine function");
@@ -106,7 +108,7 @@ class Capture {
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
-      return skip(&t, BreakReason::TensorSubclass, "a torch-function or torch-dispatch mode is active", false);
+      return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {
       Value* result = trace(t, code);
       Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(userCode_), result, gradScope.before);
@@ -189,7 +191,14 @@ class Capture {
       t.frame = f.parent;
       t.place = f.parent ? f.parent->place : nullptr;
       try {
-        if (f.awaiting && !thrown) acceptResult(t, f, frames[i + 1]->returnTo, result);
+        if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Next &&
+            PyType_IsSubtype(t.typeOf(thrown), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+          thrown = nullptr;
+          f.pop();
+          f.nextIp = f.code->at(f.ip).target;
+        } else if (f.awaiting && !thrown) {
+          acceptResult(t, f, frames[i + 1]->returnTo, result);
+        }
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
@@ -210,7 +219,8 @@ class Capture {
     switch (action) {
       case ReturnTo::Discard: return;
       case ReturnTo::Init:
-        if (!isReal(result, Py_None)) raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
+        if (!isReal(result, Py_None))
+          raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
         return;
       case ReturnTo::Operator: {
         Value *right = f.pop(), *left = f.pop();
@@ -237,8 +247,7 @@ class Capture {
         t.graph.outputs.clear();
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
-        if (problem.reason != BreakReason::UncaughtException)
-          sendEvent("break", breakPayload(userCode_, breakReasonName(problem.reason), problem.what, breakReasonHint(problem.reason), place));
+        if (problem.reason != BreakReason::UncaughtException) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;
@@ -258,6 +267,7 @@ class Capture {
     auto entry = std::make_unique<Entry>();
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     entry->globals = ObjectRef::share(fn->func_globals);
+    entry->record = record_;
     entry->suspended = std::move(suspended);
     std::vector<const Source*> wanted;
     ObjectRef program = ObjectRef::share(Py_None);
@@ -286,14 +296,13 @@ class Capture {
       entry->directOutput = emitted.direct;
     }
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    ObjectRef guards = checked(PyList_New(0));
-    if (wantsGuardTexts()) {
-      for (const std::string& line : entry->guards->describe()) {
-        ObjectRef text = checked(PyUnicode_FromString(line.c_str()));
-        checkedStatus(PyList_Append(guards.get(), text.get()));
-      }
-    }
-    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:d,s:s,s:n}", "code", userCode_, "graph", program.get(), "guards", guards.get(), "seconds",
+    long texts = wantedGuardTexts();
+    ObjectRef guards = listOf(texts > 0 ? entry->guards->describe() : std::vector<std::string>());
+    ObjectRef tree = listOf(texts > 1 ? entry->guards->describeTree() : std::vector<std::string>());
+    ObjectRef line = resumedAt();
+    PyObject* emittedCode = emitted.code ? emitted.code.object() : Py_None;
+    sendEvent("capture", checked(Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:d,s:s,s:n}", "code", userCode_, "resumed_at", line.get(), "graph",
+                                               program.get(), "guards", guards.get(), "guard_tree", tree.get(), "emitted", emittedCode, "seconds",
                                                seconds, "reason", why, "guard_count", static_cast<Py_ssize_t>(entry->guards->size()))));
     CaptureOutcome outcome;
     outcome.kind = CaptureOutcome::Kind::Install;
@@ -301,21 +310,30 @@ class Capture {
     return outcome;
   }
 
-  static bool wantsGuardTexts() {
+  // The line where the capture goes on after a break, or None.
+  ObjectRef resumedAt() const {
+    if (!chain_) return ObjectRef::share(Py_None);
+    const ResumePoint& at = *chain_->frames.back().at;
+    return checked(PyLong_FromLong(at.code->lineOf(at.index)));
+  }
+
+  // 0: nobody looks at the texts of guards, 1: the list is wanted, 2: the tree too.
+  static long wantedGuardTexts() {
     PyObject* wants = frontCallback("wants_guards");
-    if (!wants) return true;
+    if (!wants) return 1;
     ObjectRef answer = checked(PyObject_CallNoArgs(wants));
-    return PyObject_IsTrue(answer.get()) == 1;
+    long wanted = PyLong_AsLong(answer.get());
+    if (wanted == -1 && PyErr_Occurred()) throw PythonError{};
+    return wanted;
   }
 
   CaptureOutcome skip(Trace* t, BreakReason reason, const std::string& what, bool remember = true) {
     if (t) setGradEnabled(gradAtStart_);
     const TracePlace* place = t ? (t->failedPlace ? t->failedPlace : t->place) : nullptr;
-    ObjectRef payload = breakPayload(userCode_, breakReasonName(reason), what, breakReasonHint(reason), place);
+    ObjectRef payload = breakPayload(userCode_, reason, what, place);
     if (fullgraph_ && reason != BreakReason::UncaughtException) {
       PyObject* make = frontCallback("unsupported");
       if (make) {
-        sendEvent("break", ObjectRef(payload));
         ObjectRef error = checked(PyObject_CallOneArg(make, payload.get()));
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
         CaptureOutcome outcome;
@@ -341,6 +359,7 @@ class Capture {
   PyObject* userCode_;        // the code that the user wrote
   FrameState* root_ = nullptr;
   bool fullgraph_ = false;
+  ObjectRef record_;  // what the front calls this capture
   bool gradAtStart_ = gradEnabled();
 };
 
@@ -355,6 +374,7 @@ PyObject* setFront(PyObject*, PyObject* callbacks) {
 
 PyObject* resetAll(PyObject*, PyObject*) {
   CodeCache::resetAll();
+  clearGeneratorCodes();
   return ObjectRef::share(Py_None).release();
 }
 

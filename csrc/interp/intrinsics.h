@@ -22,4 +22,10 @@ bool isOpaqueReadable(PyObject* object);
 
 void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 
+// What happens to an exception when it is raised: the one that is being handled becomes its context.
+void linkContext(Trace& t, Value* exception);
+
+// The next item of one of itertools' iterators; null: exhausted.
+Value* nextOfItertool(Trace& t, IteratorValue* it);
+
 }  // namespace cdynamo

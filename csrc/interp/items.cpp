@@ -3,6 +3,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -46,7 +47,7 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
-  if (isTensor(key)) unsupported(BreakReason::ScalarRead, std::string("indexing a ") + what + " with a tensor");
+  if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
 
@@ -56,7 +57,7 @@ struct SliceRange {
 
 SliceRange sliceRange(Trace& t, Value* key, size_t size) {
   PyObject* slice = t.constant(key);
-  if (!slice) unsupported(BreakReason::ScalarRead, "a slice with tensor bounds");
+  if (!slice) unsupported(BreakReason::TensorSliceBounds, "a slice with tensor bounds");
   SliceRange r;
   if (PySlice_Unpack(slice, &r.start, &r.stop, &r.step) < 0) raiseCurrent(t);
   r.count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(size), &r.start, &r.stop, r.step);
@@ -145,13 +146,13 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       PyObject* ck = PyUnicode_Check(c) || PyTuple_Check(c) || PyRange_Check(c) ? t.constant(key) : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
-      unsupported(BreakReason::ScalarRead, "indexing " + describe(container) + " with " + describe(key));
+      unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
     if (Py_TYPE(object) == &PyDictProxy_Type) {
       PyObject* ck = t.constant(key);
       if (ck) return t.real(native(t, PyObject_GetItem(object, ck)));
     }
-    unsupported(BreakReason::UnsupportedOperator, "indexing " + describe(container));
+    unsupported(BreakReason::UnsupportedIndexing, "indexing " + describe(container));
   }
   if (Value* method = specialMethod(t, container, "__getitem__")) return call1(t, method, key);
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
@@ -200,7 +201,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping &&
       Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
-    unsupported(BreakReason::UnsupportedMutation, "assigning to an item of " + describe(container));
+    unsupported(BreakReason::ItemWrite, "assigning to an item of " + describe(container));
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
 }
 
@@ -265,7 +266,7 @@ Py_ssize_t length(Trace& t, Value* v) {
     if (n < 0) raiseCurrent(t);
     return n;
   }
-  if (isReal(v)) unsupported(BreakReason::UnsupportedOperator, "the length of " + describe(v));
+  if (isReal(v)) unsupported(BreakReason::UnsupportedLength, "the length of " + describe(v));
   raise(t, PyExc_TypeError, std::string("object of type '") + t.typeOf(v)->tp_name + "' has no len()");
 }
 
@@ -315,7 +316,8 @@ Value* iterate(Trace& t, Value* v) {
   }
   auto sequence = [&](Value* subject) {
     auto* it = t.make<IteratorValue>(IteratorValue::Sequence);
-    it->type = subject->kind == Kind::List ? &PyListIter_Type : &PyTupleIter_Type;
+    static auto* dequeIter = reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_iterator"));
+    it->type = subject->kind != Kind::List ? &PyTupleIter_Type : as<ListValue>(subject)->type == dequeType() ? dequeIter : &PyListIter_Type;
     it->subject = subject;
     return it;
   };
@@ -325,6 +327,7 @@ Value* iterate(Trace& t, Value* v) {
     auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
     it->type = what == DictViewValue::Keys ? &PyDictIterKey_Type : what == DictViewValue::Values ? &PyDictIterValue_Type : &PyDictIterItem_Type;
     DictValue* d = v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : asDict(v);
+    if (PyType_IsSubtype(d->type, &PyODict_Type)) it->type = &PyODictIter_Type;
     t.complete(d);
     it->subject = d;
     it->step = what;
@@ -382,7 +385,10 @@ Value* iterate(Trace& t, Value* v) {
       ObjectRef items = native(t, PySequence_List(object));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
-      return sequence(t.list(std::move(values)));
+      IteratorValue* it = sequence(t.list(std::move(values)));
+      it->subjectOf = v;
+      it->type = &PyDictIterKey_Type;
+      return it;
     }
     unsupported(BreakReason::UnsupportedIteration, "iterating over " + describe(v));
   }
@@ -443,12 +449,14 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       return v;
     }
     case IteratorValue::Reversed: {
-      t.load(as<ListValue>(it->subject));
-      auto& items = as<ListValue>(it->subject)->items;
-      if (it->position >= static_cast<int64_t>(items.size())) return finish();
-      Value* v = items[items.size() - 1 - static_cast<size_t>(it->position)];
+      auto* list = as<ListValue>(it->subject);
+      t.load(list);
+      int64_t index = it->stop - it->position;
+      // A list is read from where it ended when this began; a deque and what cannot change, from the end.
+      if (it->subjectOf || list->type == dequeType()) index = static_cast<int64_t>(list->items.size()) - 1 - it->position;
+      if (index < 0 || index >= static_cast<int64_t>(list->items.size())) return finish();
       t.journal.set(it->position, it->position + 1);
-      return v;
+      return list->items[static_cast<size_t>(index)];
     }
     case IteratorValue::Range: {
       if (it->step > 0 ? it->position >= it->stop : it->position <= it->stop) return finish();
@@ -485,16 +493,16 @@ Value* nextOf(Trace& t, IteratorValue* it) {
                 raise(t, PyExc_ValueError,
                       "zip() argument " + std::to_string(k + 1) + " is longer than argument" + (k == 1 ? " 1" : "s 1-" + std::to_string(k)));
           }
-          return finish();
+          return nullptr;
         }
         row.push_back(v);
       }
-      if (row.empty()) return finish();
+      if (row.empty()) return nullptr;
       return t.tuple(std::move(row));
     }
     case IteratorValue::Enumerate: {
       Value* v = next(t, it->inputs[0]);
-      if (!v) return finish();
+      if (!v) return nullptr;
       Value* i = t.integer(it->position);
       t.journal.set(it->position, it->position + 1);
       return t.tuple({i, v});
@@ -503,7 +511,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       CallArgs args;
       for (Value* in : it->inputs) {
         Value* v = next(t, in);
-        if (!v) return finish();
+        if (!v) return nullptr;
         args.args.push_back(v);
       }
       return call(t, it->subject, std::move(args));
@@ -511,7 +519,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Filter: {
       for (;;) {
         Value* v = next(t, it->inputs[0]);
-        if (!v) return finish();
+        if (!v) return nullptr;
         bool keep = isReal(it->subject, Py_None) ? truth(t, v) : truth(t, call1(t, it->subject, v));
         if (keep != it->strict) return v;
       }
@@ -519,10 +527,9 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Chain: {
       for (;;) {
         if (it->subject == nullptr) {
-          if (it->position >= static_cast<int64_t>(it->inputs.size())) return finish();
-          Value* inner = iterate(t, it->inputs[static_cast<size_t>(it->position)]);
-          t.journal.set(it->position, it->position + 1);
-          t.journal.set(it->subject, inner);
+          Value* inner = next(t, it->subjectOf);
+          if (!inner) return finish();
+          t.journal.set(it->subject, iterate(t, inner));
         }
         if (Value* v = next(t, it->subject)) return v;
         t.journal.set(it->subject, nullptr);
@@ -556,7 +563,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         return finish();
       }
     }
-    default: return finish();
+    default: return nextOfItertool(t, it);
   }
 }
 
@@ -567,7 +574,7 @@ Value* next(Trace& t, Value* v) {
   if (v->kind == Kind::Generator) return resumeGenerator(t, as<GeneratorValue>(v), t.none(), nullptr);
   Value* method = isReal(v) ? nullptr : specialMethod(t, v, "__next__");
   if (!method) {
-    if (isReal(v)) unsupported(BreakReason::UnsupportedIteration, "the next item of " + describe(v));
+    if (isReal(v)) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(v));
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not an iterator");
   }
   try {
@@ -608,7 +615,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     if (SetValue* s = asSet(v)) {
       t.load(s);
       if (s->items.size() > 1 && (!s->replayable || s->mutated))
-        unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+        unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
       if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
         ObjectRef order = checked(PySequence_Tuple(s->real.get()));
         t.facts.setOrder(s->source, order.get());
@@ -618,14 +625,16 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
         // The order of a set that the trace made: CPython's own, where all items are constants.
         ObjectRef real = checked(PySet_New(nullptr));
         bool constant = true;
-        for (const DictKey& k : s->items) {
-          if (!k.constant) {
+        for (const SetValue::Change& c : s->history) {
+          if (c.what != SetValue::Change::Merge && !c.key.constant) {
             constant = false;
             break;
           }
-          checkedStatus(PySet_Add(real.get(), k.constant));
+          if (c.what == SetValue::Change::Add) checkedStatus(PySet_Add(real.get(), c.key.constant));
+          if (c.what == SetValue::Change::Discard) checkedStatus(PySet_Discard(real.get(), c.key.constant));
+          if (c.what == SetValue::Change::Merge) ObjectRef done = checked(PyObject_CallMethod(real.get(), "update", "O", c.merged));
         }
-        if (!constant) unsupported(BreakReason::UnsupportedIteration, "iterating over a set whose order is not known");
+        if (!constant) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
         ObjectRef order = checked(PySequence_Tuple(real.get()));
         std::vector<Value*> items;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); i++) items.push_back(t.realShared(PyTuple_GET_ITEM(order.get(), i)));
@@ -660,7 +669,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
   Value* it = iterate(t, v);
   while (Value* item = next(t, it)) {
     items.push_back(item);
-    if (items.size() > 10'000'000) unsupported(BreakReason::UnsupportedIteration, "an iterator that does not end");
+    if (items.size() > 10'000'000) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
   }
   return items;
 }

@@ -3,6 +3,7 @@
 
 #include "interp/frame.h"
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -54,7 +55,7 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
 bool leavesAllFrames(const FrameState& innermost) {
   for (const FrameState* f = &innermost; f; f = f->parent) {
     if (f->code->handlerOf(f->ip)) return false;
-    if (f->parent && f->returnTo == ReturnTo::Native) return false;
+    if (f->parent && (f->returnTo == ReturnTo::Native || f->returnTo == ReturnTo::Next)) return false;
   }
   return true;
 }
@@ -88,7 +89,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   f.signal = Signal::Running;
   for (;;) {
     try {
-      if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr};
+      if (thrown) throw Raised{std::exchange(thrown, nullptr)};
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
@@ -99,6 +100,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           t.failedFrame = &f;
           throw Uncaught{raised.exception, raised.place};
         }
+        if (!raised.linked) linkContext(t, raised.exception);
       }
       if (f.code->at(f.ip).op != Op::Reraise) t.tracebacks[raised.exception].push_back(f.place);
       if (!enterHandler(f, t, raised.exception)) throw;

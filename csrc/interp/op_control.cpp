@@ -1,5 +1,6 @@
 // Calls, functions, jumps, loops, generators.
 #include "interp/handlers.h"
+#include "interp/last_calls.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -32,7 +33,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   args.args = itemsOf(t, positional);
   if (kwargs) {
     DictValue* d = asDict(kwargs);
-    if (!d) unsupported(BreakReason::UnsupportedCall, "** with " + describe(kwargs));
+    if (!d) unsupported(BreakReason::KeywordUnpacking, "** with " + describe(kwargs));
     t.complete(d);
     for (const DictEntry& e : d->entries) {
       if (!e.value) continue;
@@ -67,13 +68,8 @@ namespace {
 
 // The truth of the value that the instruction takes from the stack; a __bool__ written in Python can break.
 bool truthOfOperand(Trace& t, Value* v) {
-  Value* method = pythonMethod(t, v, "__bool__");
-  if (!method) return truth(t, v);
-  t.tail = ReturnTo::Redo;
-  Value* answer = call(t, method, {});
-  if (t.typeOf(answer) != &PyBool_Type)
-    raise(t, PyExc_TypeError, std::string("__bool__ should return bool, returned ") + t.typeOf(answer)->tp_name);
-  return truth(t, answer);
+  LastCall last = lastTruth(t, v);
+  return truth(t, last ? callLast(t, std::move(last), ReturnTo::Redo) : v);
 }
 
 }  // namespace
@@ -112,10 +108,23 @@ void handleReturnValue(Trace&, FrameState& f, const Instr&) {
 
 // ---- iteration -------------------------------------------------------------------------------------------------------
 
-void handleGetIter(Trace& t, FrameState& f, const Instr&) { f.push(iterate(t, f.pop())); }
+void handleGetIter(Trace& t, FrameState& f, const Instr&) {
+  Value* v = f.pop();
+  LastCall last = lastIterator(t, v);
+  f.push(last ? callLast(t, std::move(last)) : iterate(t, v));
+}
 
 void handleForIter(Trace& t, FrameState& f, const Instr& in) {
-  Value* item = next(t, f.top());
+  Value* item = nullptr;
+  if (Value* method = pythonMethod(t, f.top(), "__next__")) {
+    try {
+      item = callLast(t, {method, {}}, ReturnTo::Next);
+    } catch (Raised& raised) {
+      if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
+    }
+  } else {
+    item = next(t, f.top());
+  }
   if (item) return f.push(item);
   f.pop();
   f.nextIp = in.target;
@@ -149,7 +158,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
     f.nextIp = in.target;
     return;
   }
-  if (!isSame(t, sent, t.none())) unsupported(BreakReason::UnsupportedIteration, "sending a value into " + describe(receiver));
+  if (!isSame(t, sent, t.none())) unsupported(BreakReason::SendValue, "sending a value into " + describe(receiver));
   Value* item = next(t, receiver);
   if (item) return f.push(item);
   f.push(t.none());
@@ -174,11 +183,11 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   throw Raised{exception};
 }
 
-void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "an async generator"); }
-void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "await"); }
-void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async for"); }
-void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "async with"); }
+void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "an async generator"); }
+void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "await"); }
+void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
+void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async with"); }
 
 }  // namespace cdynamo

@@ -1,6 +1,7 @@
 // with, raise, except, and the rare ops of modules and type parameters.
 #include "base/lookup.h"
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -68,10 +69,10 @@ void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
   f.push(t.boolean(match));
 }
 
-void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
-void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, "except*"); }
+void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
+void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
 
-void handleReraise(Trace&, FrameState& f, const Instr&) { throw Raised{f.pop()}; }
+void handleReraise(Trace&, FrameState& f, const Instr&) { throw Raised{f.pop(), nullptr, true}; }
 
 namespace {
 
@@ -86,21 +87,16 @@ Value* exceptionFrom(Trace& t, Value* v) {
 }
 
 void link(Trace& t, Value* exception, const char* name, Value* other) {
-  PyObject* attribute = t.keep(checked(PyUnicode_InternFromString(name)));
-  if (exception->kind == Kind::Instance) return genericSetAttr(t, exception, attribute, other);
-  // A real exception that this trace made: linked for real where both are real.
-  if (isReal(exception) && isReal(other) && !exception->source && !other->source) {
-    if (realObject(exception) != realObject(other)) checkedStatus(PyObject_SetAttr(realObject(exception), attribute, realObject(other)));
-    return;
-  }
+  if (exception->source) return;  // an existing one: left as it is
+  genericSetAttr(t, exception, t.keep(checked(PyUnicode_InternFromString(name))), other);
 }
 
 }  // namespace
 
 void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
   if (in.arg == 0) {
-    if (!t.handledException) raise(t, PyExc_RuntimeError, "No active exception to reraise");
-    throw Raised{t.handledException};
+    if (!t.topmostHandled()) raise(t, PyExc_RuntimeError, "No active exception to reraise");
+    throw Raised{t.topmostHandled(), nullptr, true};
   }
   Value* cause = in.arg == 2 ? f.pop() : nullptr;
   Value* exception = exceptionFrom(t, f.pop());
@@ -113,9 +109,13 @@ void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
       link(t, exception, "__cause__", exceptionFrom(t, cause));
     }
   }
-  if (cause && exception->kind == Kind::Instance) link(t, exception, "__suppress_context__", t.boolean(true));
-  if (t.handledException && t.handledException != exception) link(t, exception, "__context__", t.handledException);
-  throw Raised{exception};
+  linkContext(t, exception);
+  throw Raised{exception, nullptr, true};
+}
+
+void linkContext(Trace& t, Value* exception) {
+  Value* handled = t.topmostHandled();
+  if (handled && !isSame(t, handled, exception)) link(t, exception, "__context__", handled);
 }
 
 void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {

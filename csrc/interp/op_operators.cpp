@@ -1,5 +1,6 @@
 // Operators, attributes, subscripts, formatting, building and unpacking of containers.
 #include "interp/handlers.h"
+#include "interp/last_calls.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -8,17 +9,20 @@ namespace cdynamo {
 
 namespace {
 
-// A special method that is all of the instruction: called so that a break inside it can go on after the instruction.
-Value* callLast(Trace& t, Value* method, CallArgs args, ReturnTo to = ReturnTo::Push) {
-  t.tail = to;
-  return call(t, method, std::move(args));
+Value* callMethodLast(Trace& t, Value* method, std::vector<Value*> args, ReturnTo to = ReturnTo::Push) {
+  return callLast(t, {method, {std::move(args), {}}}, to);
+}
+
+Value* unary(Trace& t, char op, const char* name, Value* v) {
+  Value* method = pythonMethod(t, v, name);
+  return method ? callMethodLast(t, method, {}) : unaryOp(t, op, v);
 }
 
 }  // namespace
 
-void handleUnaryPositive(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '+', f.pop())); }
-void handleUnaryNegative(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '-', f.pop())); }
-void handleUnaryInvert(Trace& t, FrameState& f, const Instr&) { f.push(unaryOp(t, '~', f.pop())); }
+void handleUnaryPositive(Trace& t, FrameState& f, const Instr&) { f.push(unary(t, '+', "__pos__", f.pop())); }
+void handleUnaryNegative(Trace& t, FrameState& f, const Instr&) { f.push(unary(t, '-', "__neg__", f.pop())); }
+void handleUnaryInvert(Trace& t, FrameState& f, const Instr&) { f.push(unary(t, '~', "__invert__", f.pop())); }
 
 namespace {
 
@@ -26,10 +30,13 @@ namespace {
 // that it gives NotImplemented.
 Value* callBinaryMethod(Trace& t, FrameState& f, int op, Value* left, Value* right) {
   Value* method = leftMethod(t, op, left, right);
-  if (!method) return binaryOp(t, op, left, right);
+  if (!method) {
+    LastCall last = lastOperator(t, op, left, right);
+    return last ? callLast(t, std::move(last)) : binaryOp(t, op, left, right);
+  }
   f.push(left);
   f.push(right);
-  Value* result = callLast(t, method, {{right}, {}}, ReturnTo::Operator);
+  Value* result = callMethodLast(t, method, {right}, ReturnTo::Operator);
   f.pop();
   f.pop();
   return isReal(result, Py_NotImplemented) ? binaryOp(t, op, left, right, true) : result;
@@ -46,7 +53,8 @@ void handleBinaryOp(Trace& t, FrameState& f, const Instr& in) {
 void handleCompareOp(Trace& t, FrameState& f, const Instr& in) {
   Value* right = f.pop();
   Value* left = f.pop();
-  f.push(compareOp(t, in.arg, left, right));
+  LastCall last = lastComparison(t, in.arg, left, right);
+  f.push(last ? callLast(t, std::move(last)) : compareOp(t, in.arg, left, right));
 }
 
 void handleIsOp(Trace& t, FrameState& f, const Instr& in) {
@@ -59,7 +67,7 @@ void handleContainsOp(Trace& t, FrameState& f, const Instr& in) {
   Value* container = f.pop();
   Value* item = f.pop();
   Value* method = pythonMethod(t, container, "__contains__");
-  bool found = method ? truth(t, callLast(t, method, {{item}, {}}, in.arg ? ReturnTo::Falsehood : ReturnTo::Truth)) : contains(t, container, item);
+  bool found = method ? truth(t, callMethodLast(t, method, {item}, in.arg ? ReturnTo::Falsehood : ReturnTo::Truth)) : contains(t, container, item);
   f.push(t.boolean(found != (in.arg != 0)));
 }
 
@@ -67,7 +75,7 @@ void handleBinarySubscr(Trace& t, FrameState& f, const Instr&) {
   Value* key = f.pop();
   Value* container = f.pop();
   Value* method = pythonMethod(t, container, "__getitem__");
-  f.push(method ? callLast(t, method, {{key}, {}}) : getItem(t, container, key));
+  f.push(method ? callMethodLast(t, method, {key}) : getItem(t, container, key));
 }
 
 void handleStoreSubscr(Trace& t, FrameState& f, const Instr&) {
@@ -75,7 +83,7 @@ void handleStoreSubscr(Trace& t, FrameState& f, const Instr&) {
   Value* container = f.pop();
   Value* value = f.pop();
   if (Value* method = pythonMethod(t, container, "__setitem__"))
-    callLast(t, method, {{key, value}, {}}, ReturnTo::Discard);
+    callMethodLast(t, method, {key, value}, ReturnTo::Discard);
   else
     setItem(t, container, key, value);
 }
@@ -83,23 +91,31 @@ void handleStoreSubscr(Trace& t, FrameState& f, const Instr&) {
 void handleDeleteSubscr(Trace& t, FrameState& f, const Instr&) {
   Value* key = f.pop();
   Value* container = f.pop();
-  delItem(t, container, key);
+  if (Value* method = pythonMethod(t, container, "__delitem__"))
+    callMethodLast(t, method, {key}, ReturnTo::Discard);
+  else
+    delItem(t, container, key);
 }
 
 void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) {
   Value* object = f.pop();
-  Value* getter = pythonGetter(t, object, in.object);
-  f.push(getter ? callLast(t, getter, {{object}, {}}) : getAttr(t, object, in.object));
+  LastCall read = lastRead(t, object, in.object);
+  f.push(read ? callLast(t, std::move(read)) : getAttr(t, object, in.object));
 }
 void handleLoadMethod(Trace& t, FrameState& f, const Instr& in) { handleLoadAttr(t, f, in); }
 
 void handleStoreAttr(Trace& t, FrameState& f, const Instr& in) {
   Value* object = f.pop();
   Value* value = f.pop();
+  t.tail = ReturnTo::Discard;
   setAttr(t, object, in.object, value);
 }
 
-void handleDeleteAttr(Trace& t, FrameState& f, const Instr& in) { delAttr(t, f.pop(), in.object); }
+void handleDeleteAttr(Trace& t, FrameState& f, const Instr& in) {
+  Value* object = f.pop();
+  t.tail = ReturnTo::Discard;
+  delAttr(t, object, in.object);
+}
 
 // ---- building --------------------------------------------------------------------------------------------------------
 
@@ -132,7 +148,7 @@ void handleBuildString(Trace& t, FrameState& f, const Instr& in) {
   ObjectRef parts = checked(PyList_New(0));
   for (Value* v : f.popMany(static_cast<size_t>(in.arg))) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedOperator, "a string made from " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "a string made from " + describe(v));
     checkedStatus(PyList_Append(parts.get(), c));
   }
   static PyObject* empty = PyUnicode_InternFromString("");
@@ -171,6 +187,7 @@ void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
   Value* iterable = f.pop();
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
+  if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
 }
 
@@ -231,7 +248,8 @@ void handleListToTuple(Trace& t, FrameState& f, const Instr&) {
 void handleFormatValue(Trace& t, FrameState& f, const Instr& in) {
   Value* spec = (in.arg & 4) ? f.pop() : nullptr;
   Value* v = f.pop();
-  f.push(format(t, v, spec, in.arg & 3));
+  LastCall last = (in.arg & 3) == 0 ? lastFormat(t, v, spec) : LastCall{};
+  f.push(last ? callLast(t, std::move(last)) : format(t, v, spec, in.arg & 3));
 }
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------

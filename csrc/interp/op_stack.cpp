@@ -78,8 +78,9 @@ Value* loadGlobalOrNull(Trace& t, FrameState& f, PyObject* name) {
 }
 
 [[noreturn]] void nameError(Trace& t, PyObject* name) {
-  const char* text = PyUnicode_AsUTF8(name);
-  raise(t, PyExc_NameError, std::string("name '") + (text ? text : "?") + "' is not defined");
+  ObjectRef args = checked(Py_BuildValue("(N)", PyUnicode_FromFormat("name '%U' is not defined", name)));
+  ObjectRef keywords = checked(Py_BuildValue("{s:O}", "name", name));
+  throw Raised{t.real(checked(PyObject_Call(PyExc_NameError, args.get(), keywords.get())))};
 }
 
 }  // namespace

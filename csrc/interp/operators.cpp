@@ -168,14 +168,11 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     if (inplace && a->kind == Kind::Set && as<SetValue>(a)->type == &PySet_Type) {
       auto* s = as<SetValue>(a);
       t.load(s);
-      t.touch(s);
-      t.journal.onRollback([s, items = s->items, index = s->index] {
-        s->items = items;
-        s->index = index;
-      });
       t.journal.set(s->replayable, false);
-      s->items = out->items;
-      s->index = out->index;
+      auto before = s->items;
+      for (const DictKey& k : before)
+        if (!t.setHas(out, k)) t.setDiscard(s, k);
+      for (const DictKey& k : out->items) t.setAdd(s, k);
       return s;
     }
     return out;
@@ -193,13 +190,23 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 
 const char* reflectedMethod(int op) { return kBinary[op % kInplace].reflected; }
 const char* operatorSymbol(int op) { return kBinary[op % kInplace].symbol; }
+const char* inplaceMethod(int op) {
+  if (op < kInplace) return nullptr;
+  static const auto names = [] {
+    std::array<std::string, kInplace> made;
+    for (size_t i = 0; i < made.size(); i++) made[i] = std::string("__i") + (kBinary[i].method + 2);
+    return made;
+  }();
+  return names[static_cast<size_t>(op - kInplace)].c_str();
+}
+PyObject* operatorFunction(int op) { return operatorFunction(std::string(kBinary[op % kInplace].function)); }
 
 Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   if (left->kind != Kind::Instance) return nullptr;
   const OperatorNames& names = kBinary[op % kInplace];
   Value* method = pythonMethod(t, left, names.method);
   if (!method) return nullptr;
-  if (op >= kInplace && specialMethod(t, left, (std::string("__i") + (names.method + 2)).c_str())) return nullptr;
+  if (op >= kInplace && specialMethod(t, left, inplaceMethod(op))) return nullptr;
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
   bool rightFirst = a != b && PyType_IsSubtype(b, a);
   return rightFirst ? nullptr : method;
@@ -246,7 +253,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     // "..." % (...): the parts as real copies, or as their text where only that is asked for.
     if (asDict(b)) {
       ObjectRef copy = snapshot(t, b);
-      if (!copy) unsupported(BreakReason::UnsupportedOperator, "% with " + describe(b));
+      if (!copy) unsupported(BreakReason::UnsupportedText, "% with " + describe(b));
       return t.real(native(t, PyUnicode_Format(ca, copy.get())));
     }
     std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
@@ -257,7 +264,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
           if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
-            unsupported(BreakReason::UnsupportedOperator, "% with " + describe(parts[i]));
+            unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
         part = ObjectRef::share(t.constant(str(t, parts[i])));
       }
       PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
@@ -337,7 +344,8 @@ Value* openNumberCompare(Trace& t, int op, Value* a, Value* b) {
   int64_t n = PyLong_AsLongLong(realObject(difference)), c = limit ? PyLong_AsLongLongAndOverflow(limit, &overflow) : 0;
   // The ends of int64 are no bounds.
   if (overflow || c <= INT64_MIN + 1 || c >= INT64_MAX - 1) return nullptr;
-  bool less = n < c, more = n > c;
+  bool less = n < c;
+  bool more = n > c;
   if (op == Py_EQ || op == Py_NE) {
     if (!less && !more && a->source->kind != SourceKind::Arithmetic && limit) {
       t.constant(a);
@@ -361,6 +369,10 @@ bool equals(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
   return truth(t, compareOp(t, Py_EQ, a, b));
 }
+
+const char* compareMethod(int op) { return kCompareMethod[op]; }
+const char* compareSymbol(int op) { return kCompareSymbol[op]; }
+int swappedComparison(int op) { return kSwapped[op]; }
 
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
@@ -452,7 +464,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
                  PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
-      unsupported(BreakReason::UnsupportedOperator, "comparing " + describe(v));
+      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
   if (op == Py_EQ || op == Py_NE) {
     // Different kinds, or objects without their own comparison: identity.
@@ -549,7 +561,7 @@ bool truth(Trace& t, Value* v) {
       if (!type->tp_as_number || !type->tp_as_number->nb_bool) {
         if ((!type->tp_as_mapping || !type->tp_as_mapping->mp_length) && (!type->tp_as_sequence || !type->tp_as_sequence->sq_length)) return true;
       }
-      unsupported(BreakReason::UnsupportedOperator, "the truth of " + describe(v));
+      unsupported(BreakReason::UnsupportedTruth, "the truth of " + describe(v));
     }
     case Kind::List:
     case Kind::Tuple:
@@ -674,13 +686,16 @@ Value* repr(Trace& t, Value* v) {
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
     if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
     auto* i = as<InstanceValue>(v);
-    PyObject* copies = i->exceptionArgs && !PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE) ? t.snapshot(i->exceptionArgs) : nullptr;
-    if (copies) {
-      ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
-      return t.real(native(t, PyObject_Repr(made.get())));
+    static PyObject* reprName = PyUnicode_InternFromString("__repr__");
+    static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
+    if (i->exceptionArgs && lookUp(t, i->type, reprName) == plain) {
+      auto args = itemsOf(t, i->exceptionArgs);
+      PyObject* text = t.constant(repr(t, args.size() == 1 ? args[0] : t.tuple(args)));
+      ObjectRef typeName = checked(PyType_GetName(i->type));
+      return t.real(checked(PyUnicode_FromFormat(args.size() == 1 ? "%U(%U)" : "%U%U", typeName.get(), text)));
     }
   }
-  unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
+  unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
 }
 
 Value* str(Trace& t, Value* v) {
@@ -697,8 +712,11 @@ Value* str(Trace& t, Value* v) {
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
         PyObject* copies = t.snapshot(i->exceptionArgs);
-        if (!copies || PyType_HasFeature(i->type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::UnsupportedOperator, "the text of " + describe(v));
-        ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(i->type), copies, nullptr));
+        PyTypeObject* base = i->type;
+        while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+        if (!copies || lookUp(t, i->type, strName) != typeLookup(base, strName))
+          unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
+        ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(base), copies, nullptr));
         return t.real(native(t, PyObject_Str(made.get())));
       }
       if (args.empty()) return t.string("");
@@ -714,11 +732,11 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
     PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedOperator, "the ascii text of " + describe(v));
+    if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
     v = t.real(native(t, PyObject_ASCII(c)));
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
-  if (spec && !cs) unsupported(BreakReason::UnsupportedOperator, "a format specification made from " + describe(spec));
+  if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
@@ -743,7 +761,7 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
 
 Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
-  if (isTensor(v)) unsupported(BreakReason::ScalarRead, "a tensor used as an index");
+  if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
   return method ? call(t, method, {}) : nullptr;
 }

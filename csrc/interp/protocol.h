@@ -49,17 +49,22 @@ Value* bindDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObj
 Value* specialMethod(Trace& t, Value* object, const char* name);
 // The same, where it is written in Python and nothing but its result matters: the call of it is all that the instruction does.
 Value* pythonMethod(Trace& t, Value* object, const char* name);
-// The getter, written in Python, of a property whose result is getattr(object, name) as it is; null for all else.
-Value* pythonGetter(Trace& t, Value* object, PyObject* name);
 
 // ---- operators ----
 // leftAsked: the left operand's method has given NotImplemented.
 Value* binaryOp(Trace& t, int nbOp, Value* left, Value* right, bool leftAsked = false);
 // The method written in Python of the left operand that a binary operator calls first; null where it is not that simple.
 Value* leftMethod(Trace& t, int nbOp, Value* left, Value* right);
-// Names of a binary operator: its reflected method, and its sign in messages.
+// Of a binary operator: its reflected method, its in-place method (null where it is not in place), its sign in messages, and
+// operator.add or the like.
 const char* reflectedMethod(int nbOp);
+const char* inplaceMethod(int nbOp);
 const char* operatorSymbol(int nbOp);
+PyObject* operatorFunction(int nbOp);
+// Of a comparison (Py_LT ...).
+const char* compareMethod(int op);
+const char* compareSymbol(int op);
+int swappedComparison(int op);
 Value* unaryOp(Trace& t, char op, Value* operand);  // '-', '+', '~'
 Value* compareOp(Trace& t, int op, Value* left, Value* right);
 bool isSame(Trace& t, Value* left, Value* right);

@@ -49,7 +49,8 @@ Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
   if (t.vmapLevel > 0) unsupported(BreakReason::Unreconstructable, "a frame inside vmap");
   Suspension made;
   made.line = last.code->lineOf(last.ip);
-  for (size_t i = 0; i < frames.size(); i++) describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, made);
+  for (size_t i = 0; i < frames.size(); i++)
+    describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, made);
   return made;
 }
 

@@ -70,7 +70,7 @@ Arg operandOf(Trace& t, Value* v) {
       ObjectRef keys = checked(PyList_New(0));
       for (const DictEntry& e : d->entries) {
         if (!e.value) continue;
-        if (!e.key.constant) unsupported(BreakReason::UnsupportedCall, "an operand that is a dict with computed keys");
+        if (!e.key.constant) unsupported(BreakReason::OperandKind, "an operand that is a dict with computed keys");
         checkedStatus(PyList_Append(keys.get(), e.key.constant));
         arg.items.push_back(operandOf(t, e.value));
       }
@@ -95,7 +95,7 @@ Arg operandOf(Trace& t, Value* v) {
     } else if (isReal(v) && Py_TYPE(realObject(v)) == generatorType()) {
       c = t.identity(v);
     } else {
-      unsupported(BreakReason::UnsupportedCall, "a torch operation on " + describe(v));
+      unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
     }
   }
   arg.object = ObjectRef::share(c);
@@ -331,7 +331,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     t.noteTensorWrite(self);
     if (!(self->meta == *after)) {
       if (self->base || self->viewed)
-        unsupported(BreakReason::UnsupportedMutation, "an in-place operation that changes more than the data of a view or its base");
+        unsupported(BreakReason::ViewMetadataChange, "an in-place operation that changes more than the data of a view or its base");
       t.journal.set(self->meta, *after);
       if (self->node && self->node->op != NodeOp::Placeholder) t.journal.set(self->node->result.tensor, *after);
     }
@@ -460,14 +460,14 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
     case Attribute::Grad: {
       if (!tensor->real || !tensor->source) {
         if (!m.requiresGrad) return t.none();
-        unsupported(BreakReason::UnsupportedAttribute, "the .grad of a tensor made in the function");
+        unsupported(BreakReason::GradRead, "the .grad of a tensor made in the function");
       }
       ObjectRef held = checked(PyObject_GetAttr(tensor->real, name));
       return t.wrap(held.get(), t.sources.attr(tensor->source, name));
     }
     case Attribute::GradFn:
       if (!m.requiresGrad || m.isLeaf) return t.none();
-      unsupported(BreakReason::UnsupportedAttribute, "the .grad_fn of a tensor");
+      unsupported(BreakReason::GradRead, "the .grad_fn of a tensor");
     default: return nullptr;
   }
 }
@@ -475,9 +475,9 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
 void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
   const char* text = PyUnicode_AsUTF8(name);
   PyObject* d = typeLookup(tensor->type, name);
-  if (d && Py_TYPE(d)->tp_descr_set) unsupported(BreakReason::UnsupportedMutation, std::string("setting .") + (text ? text : "?") + " of a tensor");
+  if (d && Py_TYPE(d)->tp_descr_set) unsupported(BreakReason::TensorAttributeWrite, std::string("setting .") + (text ? text : "?") + " of a tensor");
   if (tensor->source)
-    unsupported(BreakReason::UnsupportedMutation, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
+    unsupported(BreakReason::TensorAttributeWrite, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
   t.journal.onRollback([tensor, old = tensor->attrs] { tensor->attrs = old; });
   for (auto& [key, v] : tensor->attrs)
     if (key.get() == name) {

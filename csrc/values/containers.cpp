@@ -145,7 +145,7 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
 // A key that stands for an existing object by identity is looked up among existing keys: it must be that object again.
 void Trace::pinKey(const DictKey& k) {
   if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
-  if (isTensor(k.value)) unsupported(BreakReason::HashOrCompare, "a tensor as key of an existing dict or set");
+  if (isTensor(k.value)) unsupported(BreakReason::TensorKey, "a tensor as key of an existing dict or set");
   if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
 }
 
@@ -215,7 +215,9 @@ Value* Trace::dictGet(DictValue* d, const DictKey& k) {
   if (d->source) {
     if (held == nullptr) facts.dictLacks(d->source, k.constant);
   }
-  Value* v = held ? wrap(held, sources.dictItem(d->source, k.constant)) : nullptr;
+  const Source* item = held ? sources.dictItem(d->source, k.constant) : nullptr;
+  if (item && d->source) facts.present(item);
+  Value* v = held ? wrap(held, item) : nullptr;
   DictKey stored = k;
   keep(ObjectRef::share(k.constant));
   addEntry(d, stored, v, false);
@@ -248,7 +250,7 @@ void Trace::complete(DictValue* d) {
     ObjectRef tuple = checked(PyList_AsTuple(keys.get()));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); i++) {
       PyObject* key = PyTuple_GET_ITEM(tuple.get(), i);
-      if (isTensor(key)) unsupported(BreakReason::HashOrCompare, "iterating over a dict with tensors as keys");
+      if (isTensor(key)) unsupported(BreakReason::TensorKey, "iterating over a dict with tensors as keys");
     }
     facts.dictKeys(d->source, tuple.get());
   }
@@ -407,8 +409,28 @@ bool Trace::setHas(SetValue* s, const DictKey& k) {
   return s->index.count(k) != 0;
 }
 
+void Trace::note(SetValue* s, SetValue::Change change) {
+  s->history.push_back(change);
+  journal.onRollback([s] { s->history.pop_back(); });
+}
+
 void Trace::setAdd(SetValue* s, const DictKey& k) {
   if (setHas(s, k)) return;
+  insert(s, k);
+  note(s, {SetValue::Change::Add, k});
+}
+
+void Trace::setMerge(SetValue* s, PyObject* frozenset) {
+  load(s);
+  ObjectRef items = checked(PySequence_Tuple(frozenset));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
+    DictKey k = keyOf(realShared(PyTuple_GET_ITEM(items.get(), i)));
+    if (!setHas(s, k)) insert(s, k);
+  }
+  note(s, {SetValue::Change::Merge, {}, keep(ObjectRef::share(frozenset))});
+}
+
+void Trace::insert(SetValue* s, const DictKey& k) {
   touch(s);
   if (k.constant) keep(ObjectRef::share(k.constant));
   s->index[k] = s->items.size();
@@ -426,7 +448,7 @@ bool Trace::setDiscard(SetValue* s, const DictKey& k) {
     s->items = items;
     s->index = index;
   });
-  journal.set(s->replayable, false);
+  note(s, {SetValue::Change::Discard, k});
   size_t at = s->index[k];
   s->items.erase(s->items.begin() + static_cast<ptrdiff_t>(at));
   s->index.clear();

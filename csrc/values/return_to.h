@@ -6,13 +6,14 @@ namespace cdynamo {
 
 // What the caller's instruction does with the value that an inlined call returns.
 enum class ReturnTo : uint8_t {
-  Native,    // C++ code that was half way goes on with it: not resumable
-  Push,      // pushed, and on with the next instruction
-  Discard,   // dropped, and on with the next instruction
-  Init,      // dropped, after a check that it is None
-  Operator,  // pushed in the place of the two operands; NotImplemented asks the right one
-  Redo,      // pushed in the place of the operand, and the same instruction again
-  Truth,     // bool() of it is pushed
+  Native,     // C++ code that was half way goes on with it: not resumable
+  Push,       // pushed, and on with the next instruction
+  Discard,    // dropped, and on with the next instruction
+  Init,       // dropped, after a check that it is None
+  Operator,   // pushed in the place of the two operands; NotImplemented asks the right one
+  Next,       // pushed; StopIteration ends the loop: the iterator is popped, and on with the jump's target
+  Redo,       // pushed in the place of the operand, and the same instruction again
+  Truth,      // bool() of it is pushed
   Falsehood,  // not bool() of it is pushed
 };
 

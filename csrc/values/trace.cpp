@@ -9,26 +9,10 @@
 
 namespace cdynamo {
 
-namespace {
-
-struct ReasonText {
-  const char* name;
-  const char* hint;
-};
-constexpr ReasonText kReasons[] = {
-#define CD_BREAK(id, hint) {#id, hint},
-#include "interp/break_reasons.def"
-#undef CD_BREAK
-};
-
-}  // namespace
-
-const char* breakReasonName(BreakReason reason) { return kReasons[static_cast<size_t>(reason)].name; }
-const char* breakReasonHint(BreakReason reason) { return kReasons[static_cast<size_t>(reason)].hint; }
-
 void unsupported(BreakReason reason, std::string what) { throw Unsupported{reason, std::move(what)}; }
 
 Trace::Trace(std::vector<std::string> localNames, PyObject* rootGlobals) : sources(std::move(localNames), rootGlobals) {
+  facts.followPlace(&place);
   none_ = make<RealValue>(ObjectRef::share(Py_None));
   true_ = make<RealValue>(ObjectRef::share(Py_True));
   false_ = make<RealValue>(ObjectRef::share(Py_False));
@@ -52,8 +36,8 @@ Trace::~Trace() {
   }
 }
 
-void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node) {
-  entered_.push_back({manager, std::move(mode), std::move(exit), node});
+void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore) {
+  entered_.push_back({manager, std::move(mode), std::move(exit), node, gradBefore});
 }
 
 Node* Trace::leaveState(InstanceValue* manager) {
@@ -62,6 +46,19 @@ Node* Trace::leaveState(InstanceValue* manager) {
   leave(entered_.back().exit.get(), entered_.back().mode.get());
   entered_.pop_back();
   return node;
+}
+
+DictValue* Trace::exceptionAttributes(PyObject* exception) {
+  DictValue*& attributes = exceptionAttributes_[exception];
+  if (!attributes) attributes = dict();
+  return attributes;
+}
+
+Value* Trace::topmostHandled() const {
+  if (handledException) return handledException;
+  for (size_t i = handledBelow.size(); i-- > 0;)
+    if (handledBelow[i]) return handledBelow[i];
+  return nullptr;
 }
 
 void Trace::rollBack(const Checkpoint& to) {
@@ -231,6 +228,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
         v->contents->real = ObjectRef::share(object);
         v->contents->type = type;
         v->contents->source = source;
+        v->contents->holder = v;
       }
       heap = v;
     }
@@ -255,7 +253,12 @@ PyTypeObject* Trace::typeOf(Value* v) {
       if (t->source && !t->observed) facts.typeIs(t->source, t->type);
       return t->type;
     }
-    case Kind::BoundMethod: return &PyMethod_Type;
+    case Kind::BoundMethod: {
+      Value* fn = as<BoundMethodValue>(v)->function;
+      PyTypeObject* kind = isReal(fn) ? Py_TYPE(realObject(fn)) : nullptr;
+      if (kind == &PyWrapperDescr_Type) return &_PyMethodWrapper_Type;
+      return kind == &PyMethodDescr_Type || kind == &PyClassMethodDescr_Type ? &PyCFunction_Type : &PyMethod_Type;
+    }
     case Kind::Slice: return &PySlice_Type;
     case Kind::Super: return &PySuper_Type;
     case Kind::Function: return &PyFunction_Type;
@@ -265,16 +268,7 @@ PyTypeObject* Trace::typeOf(Value* v) {
       auto what = as<DictViewValue>(v)->what;
       return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
     }
-    case Kind::Iterator: {
-      switch (as<IteratorValue>(v)->what) {
-        case IteratorValue::Zip: return &PyZip_Type;
-        case IteratorValue::Enumerate: return &PyEnum_Type;
-        case IteratorValue::Map: return &PyMap_Type;
-        case IteratorValue::Filter: return &PyFilter_Type;
-        case IteratorValue::Reversed: return &PyReversed_Type;
-        default: return as<IteratorValue>(v)->type ? as<IteratorValue>(v)->type : &PyListIter_Type;
-      }
-    }
+    case Kind::Iterator: return as<IteratorValue>(v)->type;
     case Kind::Unbound: throw EngineError("type of an unbound local");
     default: {
       auto* h = static_cast<HeapValue*>(v);

@@ -18,12 +18,11 @@
 namespace cdynamo {
 
 enum class BreakReason : uint16_t {
-#define CD_BREAK(id, hint) id,
+#define CD_BREAK(name, number, title, explanation, hints, example) name,
 #include "interp/break_reasons.def"
 #undef CD_BREAK
 };
 const char* breakReasonName(BreakReason reason);
-const char* breakReasonHint(BreakReason reason);
 
 // Thrown where the trace cannot go on. `what` says what was tried, in the user's terms.
 struct Unsupported {
@@ -36,6 +35,7 @@ struct Unsupported {
 struct Raised {
   Value* exception;
   const TracePlace* place = nullptr;  // where it was raised, filled on the way out of the innermost frame
+  bool linked = false;                // its context is set, or must stay what it is
 };
 
 // The same where no frame of the trace handles it: thrown at the instruction that raised it.
@@ -135,6 +135,7 @@ class Trace {
   void setItems(ListValue* l, std::vector<Value*> items);
   void append(ListValue* l, Value* v);
   void setAdd(SetValue* s, const DictKey& k);
+  void setMerge(SetValue* s, PyObject* frozenset);  // of constants
   bool setDiscard(SetValue* s, const DictKey& k);
   bool setHas(SetValue* s, const DictKey& k);
   void setCell(CellValue* c, Value* v);
@@ -155,9 +156,16 @@ class Trace {
 
   // ---- torch state entered by the traced program (autocast, inference mode) ----
   // mode: the real context that was entered now; left again by exit(mode) in leaveState, or when the trace ends.
-  void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node);
+  void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore);
   Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
-  bool hasEnteredStates() const { return !entered_.empty(); }
+  struct EnteredState {
+    InstanceValue* manager;
+    ObjectRef mode;
+    ObjectRef exit;
+    Node* node;
+    bool gradBefore;
+  };
+  const std::vector<EnteredState>& enteredStates() const { return entered_; }  // not left yet, the first one first
 
   // Where the interpreter is, for nodes and messages.
   const TracePlace* place = nullptr;
@@ -166,9 +174,14 @@ class Trace {
   FrameState* failedFrame = nullptr;        // innermost when an Unsupported was thrown, or an exception that nothing catches
   // Set by who makes a call whose value goes straight to the current instruction; the next call() takes it.
   ReturnTo tail = ReturnTo::Native;
-  int depth = 0;                            // of inlined calls
+  int depth = 0;  // of inlined calls
   int vmapLevel = 0;
-  Value* handledException = nullptr;  // what a bare raise would raise; null: none
+  Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
+  std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run
+  // What a bare raise would raise; null: nothing.
+  Value* topmostHandled() const;
+  // What the traced program set on an exception that the trace keeps as a real object: attributes, cause, context.
+  DictValue* exceptionAttributes(PyObject* exception);
   // Where an exception has passed, innermost first: its traceback.
   std::unordered_map<const Value*, std::vector<const TracePlace*>> tracebacks;
   TracePlace* makePlace();
@@ -180,6 +193,8 @@ class Trace {
   Value* twinOf(PyObject* object, const Source* source);
   bool startsOpen(PyObject* object, const Source* source) const;
   void specialise(const Source* source);
+  void insert(SetValue* s, const DictKey& k);
+  void note(SetValue* s, SetValue::Change change);
   DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
   std::vector<Value*> identityKeys_;
@@ -194,13 +209,8 @@ class Trace {
   std::vector<HeapValue*> mutated_;
   std::vector<TensorValue*> inputTensors_;
   std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
-  struct EnteredState {
-    InstanceValue* manager;
-    ObjectRef mode;
-    ObjectRef exit;
-    Node* node;
-  };
   std::vector<EnteredState> entered_;
+  std::unordered_map<PyObject*, DictValue*> exceptionAttributes_;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };

@@ -74,7 +74,11 @@ struct HeapValue : Value {
   PyTypeObject* type = nullptr;  // exact Python type; kept by the trace
   bool mutated = false;          // a write must be replayed on `real`
   int32_t serial = 0;            // order of creation
+  HeapValue* holder = nullptr;   // the instance whose inherited part this is
 };
+
+// The object that a list, dict, ... is: itself, or the instance of a subclass around it.
+inline HeapValue* holderOf(HeapValue* h) { return h->holder ? h->holder : h; }
 
 struct ListValue final : HeapValue {
   ListValue() : HeapValue(Kind::List) {}
@@ -123,8 +127,15 @@ struct DictValue final : HeapValue {
 
 struct SetValue final : HeapValue {
   SetValue() : HeapValue(Kind::Set) {}
+  // What was done to it since it was empty, or since it was `real`: done again, CPython's order comes out again.
+  struct Change {
+    enum What : uint8_t { Add, Discard, Merge } what;
+    DictKey key;
+    PyObject* merged = nullptr;  // Merge: a frozenset, borrowed from the trace
+  };
   std::vector<DictKey> items;  // insertion order of the trace
-  bool replayable = true;      // made by adding `items` one by one: CPython's order is known
+  std::vector<Change> history;
+  bool replayable = true;  // `history` says what the program did: CPython's order is known
   bool orderGuarded = false;
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
@@ -190,7 +201,31 @@ struct DictViewValue final : Value {
 
 // Iterators over what the trace knows; position is written through the journal.
 struct IteratorValue final : HeapValue {
-  enum What : uint8_t { Sequence, Range, Zip, Enumerate, Map, Filter, Chain, DictItems, Repeat, Count, Islice, CallIter, Reversed, ItemProtocol };
+  enum What : uint8_t {
+    Sequence,  // over a list or tuple; inputs: the set whose items the list holds
+    Range,
+    Zip,
+    Enumerate,
+    Map,
+    Filter,  // strict: filterfalse
+    Chain,   // subjectOf: the iterator over iterables; subject: the one that is read now
+    DictItems,
+    Repeat,
+    Count,
+    Islice,
+    CallIter,
+    Reversed,  // subject: a list; subjectOf: what it was made of; stop: the index that it started from, or the dict's length
+    ItemProtocol,
+    Cycle,       // subject: the list of saved items; strict: past the first round
+    Accumulate,  // subjectOf: the total; strict: it is an initial value, not given yet
+    StarMap,
+    TakeWhile,
+    DropWhile,  // strict: dropping has ended
+    Compress,
+    Pairwise,    // subject: the previous item
+    Rows,        // product, permutations, combinations: inputs are the pools, rows their indices; strict: stop is `repeat`
+    ZipLongest,  // inputs: null where exhausted; subject: the fill value; position: how many are not exhausted
+  };
   explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
   What what;
   Value* subject = nullptr;    // Sequence: the list or tuple; Map/Filter: the function; ...
@@ -201,6 +236,7 @@ struct IteratorValue final : HeapValue {
   int64_t step = 1;
   bool strict = false;
   bool done = false;
+  ObjectRef rows;  // Rows: a list, [iterator of index tuples, those it gave so far ...]
 };
 
 struct GeneratorValue final : HeapValue {
@@ -210,6 +246,7 @@ struct GeneratorValue final : HeapValue {
   bool running = false;
   bool finished = false;
   Value* function = nullptr;
+  Value* handled = nullptr;  // the exception that it handles where it stands
 };
 
 struct UnboundValue final : Value {

@@ -20,6 +20,7 @@ its own copy of everything, calls the function twice, then once after each decla
 from __future__ import annotations
 
 import collections
+import collections.abc
 import contextlib
 import dataclasses
 import io
@@ -122,7 +123,7 @@ class Events:
                 nodes = payload["graph"].describe(False)
                 self.ops.append([getattr(n[1], "__name__", str(n[1])) for n in nodes if n[0].startswith("call")])
         elif kind == "break":
-            self.breaks.append(f"{payload['reason']}: {payload.get('explanation')} @ {(payload.get('stack') or [None])[-1]}")
+            self.breaks.append(f"{payload['reason']}: {payload.get('context')} @ {(payload.get('stack') or [None])[-1]}")
         elif kind == "recompile":
             self.recompiles += [str(text) for text in payload.get("failed") or ()]
 
@@ -211,8 +212,8 @@ def run_world(case: Case, backend: Any) -> list[Seen]:
 
 def check(case: Case) -> None:
     with cdynamo.config.patch(strict=True):
-        eager = run_world(case, None)
         for backend in (counting, "eager", callees_captured):
+            eager = run_world(case, None)  # anew: comparing uses iterators up
             compiled = run_world(case, backend)
             for step, (expected, actual) in enumerate(zip(eager, compiled, strict=True)):
                 where = f"{getattr(backend, '__name__', backend)}, call {step}"
@@ -304,15 +305,16 @@ class Comparison:
         if isinstance(a, torch.Tensor):
             self.tensors(a, b, path)
         elif isinstance(a, BaseException):
-            self.walk(a.args, b.args, path + ".args")
-            if type(a.__cause__) is not type(b.__cause__) or type(a.__context__) is not type(b.__context__):
-                self.fail(path, (a.__cause__, a.__context__), (b.__cause__, b.__context__), "has another cause or context")
+            self.exceptions(a, b, path)
         elif isinstance(a, types.FunctionType):
             if a.__code__ is not b.__code__ or a.__name__ != b.__name__ or a.__qualname__ != b.__qualname__:
                 self.fail(path, a, b)
             self.walk(a.__defaults__, b.__defaults__, path + ".__defaults__")
             self.walk(a.__kwdefaults__, b.__kwdefaults__, path + ".__kwdefaults__")
             self.walk(a.__closure__, b.__closure__, path + ".__closure__")
+            for part in ("__annotations__", "__doc__", "__module__"):
+                self.walk(getattr(a, part), getattr(b, part), f"{path}.{part}")
+            self.contents(a.__dict__, b.__dict__, path + ".__dict__")
         elif isinstance(a, types.CellType):
             if repr(a).endswith("empty>") or repr(b).endswith("empty>"):
                 assert repr(a).endswith("empty>") == repr(b).endswith("empty>"), path
@@ -321,6 +323,8 @@ class Comparison:
         elif isinstance(a, types.MethodType):
             self.walk(a.__func__, b.__func__, path + ".__func__")
             self.walk(a.__self__, b.__self__, path + ".__self__")
+        elif isinstance(a, collections.abc.Iterator):
+            self.iterators(a, b, path)
         else:
             self.contents(a, b, path)
         for part in ("__dict__",):
@@ -336,6 +340,35 @@ class Comparison:
                     self.fail(path, a, b, f"differs in having {slot}")
                 if hasattr(a, slot):
                     self.walk(getattr(a, slot), getattr(b, slot), f"{path}.{slot}")
+
+    def exceptions(self, a: BaseException, b: BaseException, path: str) -> None:
+        self.walk(a.args, b.args, path + ".args")
+        for part in ("__cause__", "__context__", "__suppress_context__", "name", "obj", "value", "errno", "filename", "exceptions", "message"):
+            if hasattr(a, part) != hasattr(b, part):
+                self.fail(path, a, b, f"differs in having {part}")
+            if hasattr(a, part):
+                self.walk(getattr(a, part), getattr(b, part), f"{path}.{part}")
+        self.contents(a.__dict__, b.__dict__, path + ".__dict__")
+
+    def iterators(self, a: Any, b: Any, path: str) -> None:
+        """Compared by using them up (or 20 items of them), both side by side."""
+        if isinstance(a, types.GeneratorType):
+            for part in ("__name__", "__qualname__"):
+                self.walk(getattr(a, part), getattr(b, part), f"{path}.{part}")
+            self.walk(a.gi_frame is None, b.gi_frame is None, path + " finished")
+            self.walk(a.gi_yieldfrom, b.gi_yieldfrom, path + ".gi_yieldfrom")
+            if a.gi_frame is not None:
+                self.walk(a.gi_frame.f_lineno, b.gi_frame.f_lineno, path + " line")
+        for i in range(20):
+            seen = []
+            for it in (a, b):
+                try:
+                    seen.append((next(it), None))
+                except Exception as error:
+                    seen.append((None, error))
+            self.walk(*seen, f"{path} item {i}"[:300])
+            if seen[0][1] is not None:
+                break
 
     def contents(self, a: Any, b: Any, path: str) -> None:
         if isinstance(a, dict):

@@ -377,7 +377,7 @@ def custom_hash_key(x):
     return d[Number(1)], Number(2) in d, x + 1
 
 
-@case(lambda: (t(3),), skip="UnsupportedCall")
+@case(lambda: (t(3),), skip="ClassStatement")
 def class_defined_inside(x):
     class Local:
         k = 3
@@ -533,7 +533,7 @@ def class_attribute_written(x):
     return x * Base.shared[0], Base.__name__, Base.__mro__[-1], type(Base())
 
 
-@scenario(skip="UnsupportedMutation")
+@scenario(skip="AttributeWrite")
 def class_attribute_counter():
     class A:
         n = 0

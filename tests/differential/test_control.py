@@ -357,7 +357,7 @@ def try_except_else_finally(x):
     return x + 1, log
 
 
-@case(lambda: (t(3),), skip="UnsupportedCall")
+@case(lambda: (t(3),), skip="ClassStatement")
 def exception_matching(x):
     class Mine(KeyError):
         pass
@@ -483,7 +483,7 @@ def exception_name_deleted(x):
         return x + 1
 
 
-@case(lambda: (t(3),), skip="UnsupportedCall")
+@case(lambda: (t(3),), skip="ClassStatement")
 def custom_exception(x):
     class Mine(Exception):
         def __init__(self, a, b):
@@ -499,7 +499,7 @@ def custom_exception(x):
         return error.b + 1, error.args, str(error)
 
 
-@case(lambda: (t(3),), skip="UnsupportedOpcode")
+@case(lambda: (t(3),), skip="ExceptionGroupHandler")
 def exception_groups(x):
     try:
         raise ExceptionGroup("g", [ValueError(1), KeyError(2)])
@@ -658,13 +658,13 @@ def locals_function(x):
     return x + 1, sorted(locals())
 
 
-@case(lambda: (t(3),), skip="Unsupported")
+@case(lambda: (t(3),), skip="PrintCall")
 def prints(x):
     print("hello", x.shape)
     return x + 1
 
 
-@case(lambda: (t(3),), skip="Unsupported")
+@case(lambda: (t(3),), skip="UnknownFunction")
 def warns(x):
     import warnings
 
@@ -704,7 +704,7 @@ def del_local(x):
         return z, str(error)
 
 
-@case(lambda: (t(3),), skip="UnsupportedCall")
+@case(lambda: (t(3),), skip="ClassStatement")
 def type_annotations_class_level(x):
     class A:
         a: int = 3

@@ -1,6 +1,8 @@
 """Argument kinds, defaults, calls, closures and cells."""
 
 import functools
+import re
+import types
 
 import torch
 from differ import Cases, Setup, t
@@ -438,6 +440,22 @@ def deep_inline(x):
         return x if n == 0 else go(x + 1, n - 1)
 
     return go(x, 50)
+
+
+@scenario()
+def c_methods_leave():
+    pattern, items = re.compile("a+"), [5]
+    left = []
+
+    def f(x):
+        left.extend([pattern.search, dict.fromkeys, items.__len__, "a".join, int.from_bytes, types.MethodType(len, items)])
+        return x + 1
+
+    def use():
+        search, fromkeys, length, join, from_bytes, method = left[-6:]
+        return search("baa").span(), fromkeys([1]), length(), join("xy"), from_bytes(b"a", "big"), method(), method.__self__ is items
+
+    return Setup(f, lambda: (t(3),), watch=use)
 
 
 @case(lambda: (t(3),))

@@ -702,4 +702,40 @@ def deque_length():
     return varied(lambda x, d: x * (2 if d else 3), collections.deque([1]), collections.deque())
 
 
+def reads_item(x, d):
+    d["k"]
+    return x * 2
+
+
+@scenario(after_change=(0, None))
+def unused_item_goes():
+    return varied(reads_item, {"k": 1}, {"k": 2, "l": 3}, {"l": 3})
+
+
+def reads_attribute(x, box):
+    box.v
+    return x * 2
+
+
+@scenario(after_change=(0, None))
+def unused_attribute_goes():
+    gone = Box()
+    del gone.v
+    return varied(reads_attribute, Box(), Box(3), gone)
+
+
+@scenario(after_change=(0, 0, 1, None))
+def defaults_of_a_new_function():
+    def make(n, **named):
+        def f(x, n=n, *, k=1, unused=None):
+            return x * n + k
+
+        f.__kwdefaults__.update(named)
+        return f
+
+    lacking = make(2)
+    del lacking.__kwdefaults__["unused"]
+    return varied(lambda x, f: f(x), make(2), make(2), make(2, unused=3), make(2, k=5), lacking)
+
+
 test_guards_miss = cases.as_test(__name__)

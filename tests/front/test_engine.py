@@ -68,7 +68,7 @@ def test_recompiles_and_limit(caplog):
             assert f(torch.ones(shape), 1).shape == (shape,)
     kinds = [kind for kind, _ in seen]
     assert kinds.count("capture") == 2 and "size" in next(p["failed"][0] for k, p in seen if k == "recompile")
-    assert "recompile limit" in caplog.text
+    assert "hit config.recompile_limit (2)" in caplog.text
 
 
 def test_installed():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import logging
 import os
 import subprocess
 import sys
@@ -40,6 +39,8 @@ def test_counters_are_torchs_too():
 
     theirs.clear()
     cdynamo.counters.clear()
+    for _ in range(2):
+        on_event("start", {"code": CODE})
     on_event("capture", {"code": CODE, "graph": program(), "guards": ["a"], "seconds": 0.1})
     on_event("break", BREAK)
     on_event("skip", {"code": CODE, "reason": "generator", "stack": []})
@@ -80,11 +81,10 @@ def test_explain_runs_once():
 @pytest.mark.parametrize("name", ["graph_breaks", "recompiles", "guards", "graph_code"])
 def test_logs(name, caplog):
     torch._logging.set_logs(**{name: True})
+    logger = cdynamo._logs.logger(name)
+    logger.addHandler(caplog.handler)
     try:
-        logger = logging.getLogger(f"cdynamo.__{name}")
-        cdynamo._events._loggers.pop(name, None)
-        cdynamo._events.logger(name)
-        logger.addHandler(caplog.handler)
+        cdynamo.reset()
         on_event("capture", {"code": CODE, "graph": program(), "guards": ["a guard"], "seconds": 0.1})
         on_event("break", BREAK)
         on_event("recompile", {"code": CODE, "failed": ["size changed"]})
@@ -94,7 +94,6 @@ def test_logs(name, caplog):
     finally:
         logger.removeHandler(caplog.handler)
         torch._logging.set_logs()
-        cdynamo._events._loggers.pop(name, None)
 
 
 def test_own_log_variable():

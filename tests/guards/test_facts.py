@@ -166,14 +166,12 @@ def test_function_facts(guards):
 
     g = guards(("function", L0, f))
     assert passes(g, f)
-    clone = type(f)(f.__code__, f.__globals__, "g", f.__defaults__)
-    assert misses(g, clone).endswith("__kwdefaults__ is the same dict")
-    clone.__kwdefaults__ = f.__kwdefaults__
-    assert passes(g, clone)
-    f.__kwdefaults__["c"] = 3
-    assert misses(g, f)
-    f.__defaults__ = (5,)
-    assert "__defaults__" in misses(g, f)
+    clone = type(f)(f.__code__, f.__globals__, "g", (7,))
+    assert misses(g, clone).endswith("__kwdefaults__ is not None")
+    clone.__kwdefaults__ = {"c": 3}
+    assert passes(g, clone)  # the values have facts of their own, where they were looked at
+    clone.__defaults__ = None
+    assert misses(g, clone).endswith("__defaults__ is not None")
     assert "___check_code" in misses(g, len)
     assert "___check_code" in misses(g, test_set)
 

@@ -780,6 +780,49 @@ def test_together_with_torch_dynamo(C, hooked):
     assert hooked(outer) == (compiled, compiled)
 
 
+def test_breaks_and_callees(C):
+    """The callee of a broken instruction is captured, breaks of its own included; steps and continuations are not captured as frames."""
+    import cdynamo
+
+    graphs = []
+
+    def backend(gm, inputs):
+        graphs.append([str(n.target) for n in gm.graph.nodes if n.op.startswith("call")])
+        return gm.forward
+
+    class Opaque:
+        """Calls back from C, where no capture goes."""
+
+        def __init__(self, f):
+            self.call = functools.partial(f)
+
+    said = []
+
+    def breaking(x):
+        y = x.sin()
+        print(end="")
+        said.append(C._frame_hook_installed())
+        return y.cos()
+
+    def callback(x):
+        return breaking(x).tan()
+
+    def outer(x):
+        y = x.relu()
+        z = sum(map(Opaque(callback).call, [y, y]))
+        return z.exp()
+
+    x = torch.rand(3)
+    compiled = cdynamo.compile(outer, backend=backend)
+    for _ in range(3):
+        assert torch.equal(compiled(x), outer(x))
+    assert not C._frame_hook_installed()
+    count = len(graphs)
+    compiled(x)
+    assert len(graphs) == count, graphs
+    assert {op for graph in graphs for op in graph} >= {"relu", "sin", "cos", "tan", "exp"}, graphs
+
+
 class Affine(torch.nn.Module):
     def __init__(self):
         super().__init__()

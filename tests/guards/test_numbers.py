@@ -122,7 +122,7 @@ def test_two_captures_for_an_argument_that_changes():
     x = torch.arange(4.0)
     for n in (3, 4, 0, -1, 2**40, -(2**63), 2**63 - 1, 5):
         assert same(f(x, n), f.fn(x, n)), n
-    assert f.captures == 2 and f.recompiles == ["L['n'] == 3  # actual: 4"]
+    assert f.captures == 2 and len(f.recompiles) == 1 and "L['n'] == 3  # actual: 4" in f.recompiles[0]
 
 
 def test_dynamic_false_and_true():

@@ -1,0 +1,26 @@
+// Code objects that start a generator in the middle.
+#pragma once
+#include <vector>
+
+#include "bytecode/code.h"
+
+namespace cdynamo {
+
+// Where a generator stands, and what of its frame is there.
+struct SuspendedGenerator {
+  InstrIndex at = -1;       // its YieldValue
+  std::vector<bool> bound;  // of each local that is no cell, in the order of slots
+  std::vector<bool> stack;  // false: the unbound marker
+  bool handling = false;    // inside an except block: the exception is the last argument
+  bool selfFirst = false;   // the first argument is for super() alone
+
+  auto operator<=>(const SuspendedGenerator&) const = default;
+};
+
+// A generator function whose arguments are [self], the bound locals, the stack, [the handled exception], and whose free
+// variables are all the cells of the original in their order. The first next() gives None and leaves it where the state
+// says; finished: it ends at once. From a cache.
+Ref<PyCodeObject> generatorCode(const Code& code, const SuspendedGenerator& state, bool finished);
+void clearGeneratorCodes();
+
+}  // namespace cdynamo

@@ -1,0 +1,12 @@
+// C functions that emitted code calls.
+#pragma once
+#include "base/ref.h"
+
+namespace cdynamo {
+
+// advance(iterator, n) -> iterator, after n calls of next() on it, or fewer where it ends. Borrowed.
+PyObject* advanceFunction();
+// sequence_iterator(sequence) -> the iterator of the __getitem__ protocol, whatever the type says. Borrowed.
+PyObject* sequenceIteratorFunction();
+
+}  // namespace cdynamo

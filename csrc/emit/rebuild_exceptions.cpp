@@ -1,0 +1,130 @@
+// Exceptions that the trace made: type, arguments, chain, attributes.
+#include <algorithm>
+
+#include "cpython/compat.h"
+#include "emit/rebuild.h"
+#include "emit/traceback.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+namespace {
+
+// The C type that a class of exceptions is built on.
+PyTypeObject* cBase(PyTypeObject* type) {
+  while (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) type = type->tp_base;
+  return type;
+}
+
+// Whether it keeps more than its arguments, which __init__ sets.
+bool hasFields(PyTypeObject* base) { return base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize; }
+
+}  // namespace
+
+void Rebuilder::makeException(InstanceValue* i) {
+  PyTypeObject* base = cBase(i->type);
+  auto args = itemsOf(t, i->exceptionArgs);
+  a.loadConst(attributeOf(*base, "__new__"));
+  a.loadConst(reinterpret_cast<PyObject*>(i->type));
+  loadAll(args);
+  // A group looks at its members.
+  if (PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup))) fillAll();
+  a.call(static_cast<int>(args.size()) + 1);
+  storeTemp(i);
+  later([this, i, base, args] {
+    addTraceback(i);
+    if (hasFields(base)) {
+      a.loadConst(attributeOf(*base, "__init__"));
+      load(i);
+      loadAll(args);
+      a.call(static_cast<int>(args.size()) + 1);
+      a.popTop();
+    }
+    auto slots = i->slots;
+    auto is = [](PyObject* slot, const char* text) { return PyUnicode_CompareWithASCIIString(slot, text) == 0; };
+    // Setting the cause suppresses the context: whether it is suppressed comes last.
+    std::stable_partition(i->slots.begin(), i->slots.end(), [&](auto& entry) { return !is(entry.first.get(), "__suppress_context__"); });
+    // The members of a group are there from the start.
+    std::erase_if(i->slots, [&](auto& entry) { return is(entry.first.get(), "exceptions"); });
+    fillAttributes(i);
+    i->slots = std::move(slots);
+  });
+}
+
+void Rebuilder::addTraceback(Value* exception) {
+  auto found = t.tracebacks.find(exception);
+  if (found == t.tracebacks.end()) return;
+  a.loadConst(tracebackAdder());
+  load(exception);
+  a.loadConst(keep(tracebackPlaces(found->second)));
+  a.call(2);
+  a.popTop();
+}
+
+void Rebuilder::makeRealException(Value* v) {
+  PyObject* object = realObject(v);
+  PyTypeObject* base = cBase(Py_TYPE(object));
+  ObjectRef args = checked(PyObject_GetAttrString(object, "args"));
+  auto loadArgs = [this](const ObjectRef& items) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) load(t.realShared(PyTuple_GET_ITEM(items.get(), i)));
+    return static_cast<int>(PyTuple_GET_SIZE(items.get()));
+  };
+  a.loadConst(attributeOf(*base, "__new__"));
+  a.loadConst(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  a.call(loadArgs(args) + 1);
+  int slot = newTemp();
+  freshTemps_[object] = slot;
+  a.copyTop();
+  a.storeFast(slot);
+  later([this, v, object, slot, base, args, loadArgs] {
+    addTraceback(v);
+    auto set = [&](const char* attribute, Value* v) {
+      load(v);
+      a.loadFast(slot);
+      a.storeAttr(attribute);
+    };
+    if (hasFields(base)) {
+      a.loadConst(attributeOf(*base, "__init__"));
+      a.loadFast(slot);
+      a.call(loadArgs(args) + 1);
+      a.popTop();
+    }
+    for (const char* field : {"name", "obj", "path", "filename", "filename2"}) {
+      if (!typeLookup(base, name(field))) continue;
+      ObjectRef held = ObjectRef::steal(PyObject_GetAttrString(object, field));
+      if (!held) PyErr_Clear();
+      if (held && held.get() != Py_None) set(field, t.real(std::move(held)));
+    }
+    if (PyObject* dict = instanceDict(object)) {
+      PyObject *key, *value;
+      for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
+        if (!PyUnicode_Check(key)) continue;
+        Value* v = t.realShared(value);
+        if (PyList_CheckExact(value)) {
+          std::vector<Value*> items;
+          for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) items.push_back(t.realShared(PyList_GET_ITEM(value, i)));
+          v = t.list(std::move(items));
+        }
+        load(v);
+        a.loadFast(slot);
+        a.storeAttr(key);
+      }
+    }
+    if (ObjectRef cause = ObjectRef::steal(PyException_GetCause(object))) set("__cause__", t.real(std::move(cause)));
+    if (ObjectRef context = ObjectRef::steal(PyException_GetContext(object))) set("__context__", t.real(std::move(context)));
+    ObjectRef suppressed = checked(PyObject_GetAttrString(object, "__suppress_context__"));
+    if (suppressed.get() == Py_True) set("__suppress_context__", t.boolean(true));
+    // Setting the cause suppresses the context: whether it is suppressed comes last.
+    for (bool last : {false, true})
+      for (const DictEntry& e : t.exceptionAttributes(object)->entries) {
+        bool suppress = PyUnicode_CompareWithASCIIString(e.key.constant, "__suppress_context__") == 0;
+        if (e.value && suppress == last) {
+          load(e.value);
+          a.loadFast(slot);
+          a.storeAttr(e.key.constant);
+        }
+      }
+  });
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,167 @@
+#include "interp/last_calls.h"
+
+#include "base/lookup.h"
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+
+namespace cdynamo {
+
+namespace {
+
+Value* polyfill(Trace& t, const char* name) { return pinnedValue(t, importedObject("cdynamo.polyfills", name)); }
+
+LastCall around(Trace& t, const char* name, std::vector<Value*> args) { return {polyfill(t, name), {std::move(args), {}}}; }
+
+struct Builtins {
+  PyObject *len = importedObject("builtins", "len"), *boolean = importedObject("builtins", "bool"), *iter = importedObject("builtins", "iter"),
+           *next = importedObject("builtins", "next"), *str = importedObject("builtins", "str"), *repr = importedObject("builtins", "repr"),
+           *format = importedObject("builtins", "format"), *getattr = importedObject("builtins", "getattr");
+};
+
+// The descriptor's Python function under a name of its type, or null.
+PyObject* pythonPart(Trace& t, PyObject* descriptor, PyObject* part) {
+  PyObject* found = typeLookup(Py_TYPE(descriptor), part);
+  return found && PyFunction_Check(found) ? lookUp(t, Py_TYPE(descriptor), part) : nullptr;
+}
+
+// The call that reads an attribute found as `d` on the type; empty where no Python code is called.
+LastCall readDescriptor(Trace& t, Value* object, PyTypeObject* type, PyObject* d, PyObject* name) {
+  static PyObject* getName = PyUnicode_InternFromString("__get__");
+  if (Py_TYPE(d) == &PyProperty_Type) {
+    ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
+    if (!PyFunction_Check(getter.get())) return {};
+    lookUp(t, type, name);
+    return {pinnedValue(t, getter.get()), {{object}, {}}};
+  }
+  PyObject* getter = PyType_HasFeature(Py_TYPE(d), Py_TPFLAGS_HEAPTYPE) ? pythonPart(t, d, getName) : nullptr;
+  if (!getter) return {};
+  lookUp(t, type, name);
+  bool data = Py_TYPE(d)->tp_descr_set != nullptr;
+  if (!data) {
+    DictValue* dict = type->tp_dictoffset == 0 ? nullptr : t.dictOf(as<InstanceValue>(object));
+    if (dict && t.dictGetName(dict, name)) return {};
+  }
+  return {pinnedValue(t, getter), {{pinnedValue(t, d), object, pinnedValue(t, reinterpret_cast<PyObject*>(type))}, {}}};
+}
+
+}  // namespace
+
+LastCall lastRead(Trace& t, Value* object, PyObject* name) {
+  if (object->kind != Kind::Instance) return {};
+  static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
+  static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");
+  static PyObject* moduleHook = typeLookup(reinterpret_cast<PyTypeObject*>(importedObject("torch.nn", "Module")), getattrName);
+  PyTypeObject* type = as<InstanceValue>(object)->type;
+  if (type->tp_getattro == PyObject_GenericGetAttr) {
+    PyObject* d = typeLookup(type, name);
+    return d && Py_TYPE(d)->tp_descr_get ? readDescriptor(t, object, type, d, name) : LastCall{};
+  }
+  PyObject* custom = typeLookup(type, getattributeName);
+  PyObject* hook = typeLookup(type, getattrName);
+  LastCall read;
+  if (custom && PyFunction_Check(custom)) {
+    read = {bindDescriptor(t, lookUp(t, t.typeOf(object), getattributeName), object, type, getattributeName), {{t.realShared(name)}, {}}};
+  } else if (!custom || Py_TYPE(custom) != &PyWrapperDescr_Type) {
+    return {};
+  } else if (PyObject* d = typeLookup(type, name)) {
+    if (Py_TYPE(d)->tp_descr_get) read = readDescriptor(t, object, type, d, name);
+  } else if (hook && PyFunction_Check(hook) && hook != moduleHook) {
+    DictValue* dict = type->tp_dictoffset == 0 ? nullptr : t.dictOf(as<InstanceValue>(object));
+    if (dict && t.dictGetName(dict, name)) return {};
+    lookUp(t, t.typeOf(object), name);
+    return {bindDescriptor(t, lookUp(t, type, getattrName), object, type, getattrName), {{t.realShared(name)}, {}}};
+  }
+  if (!read || !hook) return read;
+  Value* bound = bindDescriptor(t, lookUp(t, t.typeOf(object), getattrName), object, type, getattrName);
+  return around(t, "attribute_or_hook", {read.callable, t.tuple(std::move(read.args.args)), bound, t.realShared(name)});
+}
+
+LastCall lastOperator(Trace& t, int op, Value* left, Value* right) {
+  if (left->kind == Kind::Instance) {
+    const char* inPlace = inplaceMethod(op);
+    Value* method = inPlace ? pythonMethod(t, left, inPlace) : nullptr;
+    if (!method) return {};
+    return around(t, "in_place", {method, left, right, t.realShared(operatorFunction(op))});
+  }
+  Value* method = pythonMethod(t, right, reflectedMethod(op));
+  if (!method) return {};
+  return around(t, "reflected", {method, left, right, t.string(operatorSymbol(op))});
+}
+
+LastCall lastComparison(Trace& t, int op, Value* left, Value* right) {
+  Value* method = pythonMethod(t, left, compareMethod(op));
+  if (!method) return {};
+  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
+  if (a != b && PyType_IsSubtype(b, a)) return {};
+  return around(t, "compared", {method, left, right, t.string(compareSymbol(op)), t.string(compareMethod(swappedComparison(op)))});
+}
+
+LastCall lastTruth(Trace& t, Value* v) {
+  if (v->kind != Kind::Instance) return {};
+  if (Value* method = pythonMethod(t, v, "__bool__")) return around(t, "truth", {method});
+  Value* method = specialMethod(t, v, "__bool__") ? nullptr : pythonMethod(t, v, "__len__");
+  return method ? around(t, "length", {method}) : LastCall{};
+}
+
+LastCall lastIterator(Trace& t, Value* v) {
+  Value* method = pythonMethod(t, v, "__iter__");
+  return method && !as<InstanceValue>(v)->contents ? around(t, "iterator", {method}) : LastCall{};
+}
+
+LastCall lastFormat(Trace& t, Value* v, Value* spec) {
+  if (v->kind != Kind::Instance) return {};
+  if (Value* method = pythonMethod(t, v, "__format__"))
+    return around(t, "text", {method, t.string("__format__"), t.tuple({spec ? spec : t.string("")})});
+  static PyObject* formatName = PyUnicode_InternFromString("__format__");
+  static PyObject* plain = typeLookup(&PyBaseObject_Type, formatName);
+  if (spec || lookUp(t, t.typeOf(v), formatName) != plain) return {};
+  Value* method = pythonMethod(t, v, "__str__");
+  return method ? around(t, "text", {method, t.string("__str__"), t.tuple({})}) : LastCall{};
+}
+
+LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
+  if (args.args.empty() || !args.kwargs.empty() || args.args[0]->kind != Kind::Instance) return {};
+  Value* v = args.args[0];
+  const size_t count = args.args.size();
+  static const Builtins known;
+  if (count == 1) {
+    if (callable == known.len) {
+      Value* method = pythonMethod(t, v, "__len__");
+      return method ? around(t, "length", {method}) : LastCall{};
+    }
+    if (callable == known.boolean) {
+      Value* method = pythonMethod(t, v, "__bool__");
+      return method ? around(t, "truth", {method}) : LastCall{};
+    }
+    if (callable == known.iter) return lastIterator(t, v);
+    if (callable == known.str || callable == known.repr) {
+      const char* name = callable == known.str ? "__str__" : "__repr__";
+      Value* method = pythonMethod(t, v, name);
+      return method ? around(t, "text", {method, t.string(name), t.tuple({})}) : LastCall{};
+    }
+    if (callable == known.format) return lastFormat(t, v, nullptr);
+  }
+  if (callable == known.next && count <= 2) {
+    Value* method = pythonMethod(t, v, "__next__");
+    if (!method) return {};
+    return count == 1 ? LastCall{method, {}} : around(t, "next_or_default", {method, args.args[1]});
+  }
+  if (callable == known.format && count == 2) return lastFormat(t, v, args.args[1]);
+  if (callable == known.getattr && (count == 2 || count == 3)) {
+    PyObject* name = isReal(args.args[1]) ? t.constant(args.args[1]) : nullptr;
+    if (!name || !PyUnicode_CheckExact(name)) return {};
+    PyObject* interned = ObjectRef::share(name).release();
+    PyUnicode_InternInPlace(&interned);
+    LastCall read = lastRead(t, v, t.keep(ObjectRef::steal(interned)));
+    if (!read || count == 2) return read;
+    return around(t, "attribute_or_default", {read.callable, t.tuple(std::move(read.args.args)), args.args[2]});
+  }
+  return {};
+}
+
+Value* callLast(Trace& t, LastCall last, ReturnTo to) {
+  t.tail = to;
+  return call(t, last.callable, std::move(last.args));
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,30 @@
+// Operations that come down to one call of the program's own Python code. Made as the instruction's last call, a break in it
+// goes on after the instruction. What CPython does around the call is in polyfills, which are traced.
+#pragma once
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+struct LastCall {
+  Value* callable = nullptr;  // null: the operation is something else
+  CallArgs args;
+  explicit operator bool() const { return callable != nullptr; }
+};
+
+// getattr(object, name) by a property, a descriptor, __getattribute__ or __getattr__.
+LastCall lastRead(Trace& t, Value* object, PyObject* name);
+// A binary operator by the reflected method of the right operand, or by an in-place method.
+LastCall lastOperator(Trace& t, int nbOp, Value* left, Value* right);
+LastCall lastComparison(Trace& t, int op, Value* left, Value* right);
+// bool(v) where __bool__ or __len__ is written in Python.
+LastCall lastTruth(Trace& t, Value* v);
+LastCall lastIterator(Trace& t, Value* v);
+// format(v, spec); spec null: empty.
+LastCall lastFormat(Trace& t, Value* v, Value* spec);
+// len, bool, iter, next, str, repr, format, getattr.
+LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args);
+
+// Makes the call; the current instruction does `to` with its result.
+Value* callLast(Trace& t, LastCall last, ReturnTo to = ReturnTo::Push);
+
+}  // namespace cdynamo
