@@ -65,12 +65,11 @@ class CodeCache {
   std::unordered_map<const ResumeChain*, std::unique_ptr<CodeCache>> continuations_;
   std::string skipReason_;
   std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
-  uint64_t generation_ = 0;  // moves when the cache is cleared
+  uint64_t generation_ = 0;          // moves when the cache is cleared
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;
   bool calledBefore_ = false;
 };
-
 
 }  // namespace cdynamo

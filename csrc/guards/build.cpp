@@ -129,7 +129,8 @@ class ProgramBuilder {
       const Fact& fact = facts_.facts()[i];
       if (fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) continue;
       if (isSuperseded(i)) continue;
-      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
+      GuardFact made{
+          .kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
       bool identity = fact.kind == FactKind::IdentityIs || fact.kind == FactKind::IdentityIsNot;

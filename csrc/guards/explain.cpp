@@ -357,7 +357,9 @@ class Explainer {
 
 std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
 
-void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const { Explainer(*this).changedNumbers(inputs, names); }
+void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const {
+  Explainer(*this).changedNumbers(inputs, names);
+}
 
 std::vector<std::string> GuardProgram::describeTree() const {
   std::vector<std::string> lines;

@@ -102,7 +102,7 @@ class GuardProgram {
     LoadType,
     LoadDequeItem,
     LoadWeakReferent,
-    LoadArithmetic,     // word: the right operand's register, and what to do
+    LoadArithmetic,  // word: the right operand's register, and what to do
     LoadNumberTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,

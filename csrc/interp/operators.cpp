@@ -212,26 +212,6 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   return rightFirst ? nullptr : method;
 }
 
-namespace {
-
-// One of the two is open, and both are exact ints or floats.
-bool areOpenNumbers(Value* a, Value* b) {
-  if (!isOpen(a) && !isOpen(b)) return false;
-  auto isNumber = [](Value* v) { return isReal(v) && (PyLong_CheckExact(realObject(v)) || PyFloat_CheckExact(realObject(v))); };
-  return isNumber(a) && isNumber(b);
-}
-
-// Null where the operands must be constants.
-Value* openNumberOp(Trace& t, int base, Value* a, Value* b) {
-  constexpr std::pair<int, Arithmetic> known[] = {{0, Arithmetic::Add}, {2, Arithmetic::FloorDiv}, {5, Arithmetic::Mul},
-                                                  {6, Arithmetic::Mod}, {10, Arithmetic::Sub},     {11, Arithmetic::TrueDiv}};
-  for (auto [number, op] : known)
-    if (number == base) return t.computed(op, as<RealValue>(a), as<RealValue>(b));
-  return nullptr;
-}
-
-}  // namespace
-
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
@@ -241,8 +221,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
     }
   }
-  if (areOpenNumbers(a, b))
-    if (Value* v = openNumberOp(t, base, a, b)) return v;
+  if (Value* v = openNumberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
@@ -325,46 +304,6 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
 
 }  // namespace
 
-namespace {
-
-// Compares open ints by a fact that holds for this call and decides the answer; null where they must be constants.
-Value* openNumberCompare(Trace& t, int op, Value* a, Value* b) {
-  if (!PyLong_CheckExact(realObject(a)) || !PyLong_CheckExact(realObject(b))) return nullptr;
-  if (!isOpen(a)) return openNumberCompare(t, kSwapped[op], b, a);
-  Value* difference = a;
-  PyObject* limit = nullptr;
-  if (isOpen(b)) {
-    difference = t.computed(Arithmetic::Sub, as<RealValue>(a), as<RealValue>(b));
-    if (!difference) return nullptr;
-  } else {
-    t.typeOf(a);
-    limit = t.constant(b);
-  }
-  int overflow = 0;
-  int64_t n = PyLong_AsLongLong(realObject(difference)), c = limit ? PyLong_AsLongLongAndOverflow(limit, &overflow) : 0;
-  // The ends of int64 are no bounds.
-  if (overflow || c <= INT64_MIN + 1 || c >= INT64_MAX - 1) return nullptr;
-  bool less = n < c;
-  bool more = n > c;
-  if (op == Py_EQ || op == Py_NE) {
-    if (!less && !more && a->source->kind != SourceKind::Arithmetic && limit) {
-      t.constant(a);
-    } else {
-      t.observeRange(difference->source, less ? INT64_MIN : more ? c + 1 : c, less ? c - 1 : more ? INT64_MAX : c);
-    }
-    return t.boolean((less || more) == (op == Py_NE));
-  }
-  bool upTo = op == Py_LE || op == Py_GT;  // the boundary belongs to the lower side
-  bool low = upTo ? !more : less;
-  if (low)
-    t.observeRange(difference->source, INT64_MIN, upTo ? c : c - 1);
-  else
-    t.observeRange(difference->source, upTo ? c + 1 : c, INT64_MAX);
-  return t.boolean(low == (op == Py_LT || op == Py_LE));
-}
-
-}  // namespace
-
 bool equals(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
   return truth(t, compareOp(t, Py_EQ, a, b));
@@ -381,8 +320,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
-  if (areOpenNumbers(a, b))
-    if (Value* v = openNumberCompare(t, op, a, b)) return v;
+  if (Value* v = openNumberCompare(t, op, a, b)) return v;
   PyObject* ca = t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));

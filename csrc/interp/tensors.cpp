@@ -1,6 +1,5 @@
 // Tensors in the trace: recording operations, attributes, operands.
 #include <cstring>
-#include <unordered_set>
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
@@ -239,55 +238,6 @@ bool givesOperandBack(const std::string& name, const CallArgs& args, const Resul
   size_t flags = 0;
   for (Value* v : args.args) flags += isReal(v, Py_True) || isReal(v, Py_False);
   return flags < 2 || !isReal(args.args.back(), Py_True);
-}
-
-// Operations on a tensor and a number for which a tensor of no dimension gives what the number gives, bit for bit. Not
-// among them: powers (the exponent's value chooses the kernel), and n / x (x.reciprocal() * n in eager mode).
-bool takesNumberTensor(PyObject* target, bool isMethod) {
-  if (isMethod) {
-    static const std::unordered_set<std::string> names = {
-        "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "lt", "le", "eq", "ne", "gt", "ge", "add_", "sub_", "mul_", "div_"};
-    const char* name = PyUnicode_AsUTF8(target);
-    return name && names.count(name) != 0;
-  }
-  static const std::unordered_set<PyObject*> functions = [] {
-    std::unordered_set<PyObject*> made;
-    for (const char* name : {"add", "sub", "mul", "truediv", "floordiv", "mod", "lt", "le", "eq", "ne", "gt", "ge", "iadd", "isub", "imul", "itruediv",
-                             "ifloordiv", "imod"})
-      made.insert(importedObject("operator", name));
-    for (const char* name : {"add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "lt", "le", "eq", "ne", "gt", "ge"})
-      made.insert(importedObject("torch", name));
-    return made;
-  }();
-  return functions.count(target) != 0;
-}
-
-// The open number among the two operands of such an operation; null where there is none, or where it must be a constant.
-// A number on the left is put on the right where eager mode does so.
-RealValue* openOperand(PyObject*& target, bool isMethod, CallArgs& args) {
-  if (args.args.size() != 2 || !(isOpen(args.args[0]) || isOpen(args.args[1])) || !args.kwargs.empty()) return nullptr;
-  if (!takesNumberTensor(target, isMethod)) return nullptr;
-  bool onLeft = isOpen(args.args[0]);
-  Value* tensor = args.args[onLeft ? 1 : 0];
-  auto* number = as<RealValue>(args.args[onLeft ? 0 : 1]);
-  if (!isTensor(tensor)) return nullptr;
-  const TensorMeta& meta = as<TensorValue>(tensor)->meta;
-  if (meta.dim() == 0 || meta.dtype == DType::Bool || (PyFloat_CheckExact(number->object.get()) && isIntegral(meta.dtype, false))) return nullptr;
-  if (!onLeft) return number;
-  static const std::unordered_map<PyObject*, const char*> swapped = [] {
-    std::unordered_map<PyObject*, const char*> made;
-    for (auto [name, other] : {std::pair{"add", "add"}, {"mul", "mul"}, {"lt", "gt"}, {"gt", "lt"}, {"le", "ge"}, {"ge", "le"}, {"eq", "eq"}, {"ne", "ne"}})
-      made[importedObject("operator", name)] = other;
-    return made;
-  }();
-  static const std::unordered_set<PyObject*> ordered = {importedObject("operator", "sub"), importedObject("operator", "floordiv"),
-                                                        importedObject("operator", "mod")};
-  if (ordered.count(target)) return number;
-  auto found = swapped.find(target);
-  if (found == swapped.end()) return nullptr;
-  target = importedObject("operator", found->second);
-  std::swap(args.args[0], args.args[1]);
-  return number;
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ struct Source {
   SourceKind kind;
   int32_t index = 0;  // position in the table's order of creation is `id`; this is the kind's own number
   int32_t id = 0;
-  const Source* base = nullptr;  // null for roots
-  PyObject* object = nullptr;    // borrowed: the table owns it
-  const Source* other = nullptr; // Arithmetic: the right operand
+  const Source* base = nullptr;   // null for roots
+  PyObject* object = nullptr;     // borrowed: the table owns it
+  const Source* other = nullptr;  // Arithmetic: the right operand
 };
 
 // SourceTable::name without the table: for those who keep copies of sources. rootGlobals is only compared.
@@ -80,9 +80,7 @@ class SourceTable {
     const Source* base;
     PyObject* object;
     const Source* other;
-    bool operator==(const Key& o) const {
-      return kind == o.kind && index == o.index && base == o.base && object == o.object && other == o.other;
-    }
+    bool operator==(const Key& o) const { return kind == o.kind && index == o.index && base == o.base && object == o.object && other == o.other; }
   };
   struct KeyHash {
     size_t operator()(const Key& k) const {
