@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import types
 import warnings
 from collections.abc import Callable, Sized
@@ -50,7 +51,7 @@ def compile_with(model: Any, **arguments: Any) -> Any:
 
     if arguments.get("mode") is not None and arguments.get("options") is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if arguments.get("disable"):
+    if arguments.get("disable") or os.environ.get("TORCHDYNAMO_DISABLE", "0") == "1":
         _require_callable(model)
         return model
     return apply(model, make_options(**arguments), arguments)

@@ -16,6 +16,8 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     "report_directory": (os.environ.get("CDYNAMO_REPORTS", "cdynamo-reports"), False),
     # Skip frames that break inside loops, `with` and `try`, as torch._dynamo does; for comparisons.
     "reference_break_rules": (False, False),
+    # print(), logging and warnings.warn() run after the graph where nobody can see the difference; False: they split the graph.
+    "defer_output": (True, False),
     # How many captures one code object may have before it runs eagerly.
     "recompile_limit": (8, True),
     "accumulated_recompile_limit": (256, True),

@@ -85,6 +85,8 @@ def _describe(value: Any, operands: dict[int, Described]):
             tuple(value.stride()),
             value.storage_offset(),
         )
+    if type(value) is dict:
+        return ("dict", tuple(value), *(_describe(item, operands) for item in value.values()))
     if isinstance(value, torch.Size) or not isinstance(value, (tuple, list)):
         return ("const", value)
     items = tuple(_describe(item, operands) for item in value)
@@ -110,7 +112,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
     ("tensor", dtype, device, layout, requires_grad, is_leaf, is_inference, conj, neg, sizes, strides, offset),
-    ("same", Described) for a result that is an unchanged operand, ("tuple" | "list", *items), ("namedtuple", class, *items),
+    ("same", Described) for a result that is an unchanged operand, ("tuple" | "list", *items), ("namedtuple", class, *items), ("dict", keys, *items),
     ("none",), ("const", object), ("unknown", reason) and ("raise", exception).
     """
     mode = _fake_mode()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _C, _compile_ids, _logs
+from . import _C, _compile_ids, _logs, _stance
 from ._backends import compile_graph
 from ._config import config
 from ._errors import recompile_error, recompile_limit_hit, unsupported
 from ._events import on_event, wants_guards
+from ._guard_filter import filter_guards
 from ._report import InternalError, reset_warnings
 
 
@@ -20,6 +21,7 @@ def connect() -> None:
             "compile_graph": _compile_graph,
             "on_event": on_event,
             "wants_guards": wants_guards,
+            "filter_guards": filter_guards,
             "unsupported": _unsupported,
             "recompile_limit_hit": recompile_limit_hit,
             "internal_error": InternalError,
@@ -40,6 +42,7 @@ def sync_settings() -> None:
 def reset() -> None:
     """Forgets every capture, as if nothing had been compiled. Compiled callables stay usable and capture again."""
     _C.reset()
+    _stance.forget()
     reset_warnings()
     _compile_ids.reset()
     _logs.reset()

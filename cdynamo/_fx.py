@@ -45,12 +45,13 @@ class LazyGraphModule(_LazyGraphModule):
 
     def __init__(self, program: GraphProgram, context: BackendContext, compile_id: CompileId, inputs: Sequence[Any] = ()) -> None:
         torch.nn.Module.__init__(self)
-        # Only which inputs are parameters is kept, never an input.
+        # Only which inputs are parameters and which have a fixed address (mark_static_address) is kept, never an input.
         kinds = [torch.nn.Parameter if isinstance(x, torch.nn.Parameter) else type(x) for x in inputs]
         self.__dict__.update(
             _program=program,
             _context=context,
             _input_types=kinds,
+            _fixed_inputs={i: x._dynamo_static_input_type for i, x in enumerate(inputs) if hasattr(x, "_dynamo_static_input_type")},
             forward=program,
             training=True,
             meta=_module_meta(program, compile_id),
@@ -75,7 +76,7 @@ class LazyGraphModule(_LazyGraphModule):
         return super().__getattr__(name)
 
     def _build(self) -> fx.Graph:
-        graph = _build_graph(self, self._program, self._context, self._input_types)
+        graph = _build_graph(self, self._program, self._context, self._input_types, self._fixed_inputs)
         self.__dict__["_graph"] = graph
         return graph
 
@@ -87,7 +88,7 @@ class LazyGraphModule(_LazyGraphModule):
             self.__class__ = own
         self.graph  # noqa: B018  (built, if it was not)
         # From here on nothing tells it from an ordinary GraphModule; torch's compile caches hash all of __dict__.
-        for name in ("forward", "_program", "_context", "_input_types"):
+        for name in ("forward", "_program", "_context", "_input_types", "_fixed_inputs"):
             self.__dict__.pop(name, None)
         return fx.GraphModule.recompile(self)
 
@@ -170,7 +171,9 @@ def _module_meta(program: GraphProgram, compile_id: CompileId) -> dict[str, Any]
     }
 
 
-def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: BackendContext, input_types: Sequence[type]) -> fx.Graph:
+def _build_graph(
+    owner: LazyGraphModule, program: GraphProgram, context: BackendContext, input_types: Sequence[type], fixed_inputs: dict[int, str]
+) -> fx.Graph:
     """One pass over the program. Nodes are made directly: Graph.create_node spends most of its time on checks that hold here."""
     graph = fx.Graph(owner)
     namespace = graph._graph_namespace
@@ -181,6 +184,7 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
     nodes: list[Node] = []
     metas: list[NodeMeta] = []
     parameters: set[int] = set()
+    fixed: dict[int, str] = {}
     input_at = 0
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -192,7 +196,7 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
         with torch.utils._python_dispatch._disable_current_modes(), torch.inference_mode(False), torch.enable_grad():
             maker, texts = ExampleMaker(mode), StackTexts()
             for i, meta in enumerate(metas):
-                meta.settle(node_items(described[i], nodes[i].name, i in parameters, maker, texts))
+                meta.settle(node_items(described[i], nodes[i].name, i in parameters, fixed.get(i), maker, texts))
 
     for i, (op, target, _args, _kwargs, hint, result, _stack, source) in enumerate(described):
         kind = None
@@ -205,6 +209,8 @@ def _build_graph(owner: LazyGraphModule, program: GraphProgram, context: Backend
                     parameters.add(i)
             elif result is not None:
                 kind = torch.Tensor
+            if input_at in fixed_inputs:
+                fixed[i] = fixed_inputs[input_at]
             input_at += 1
             hint = ""
         elif op == "get_attr":

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from . import _C
 from ._compile import CompiledModule, apply, compile_with, make_options
+from ._decorators import disable, run, substitute
 from ._explain import explain
 from ._front import reset
+from ._stance import STANCES, change
 
 _replaced: list[tuple[Any, str, Any]] = []
 _finder: _AfterImport | None = None
@@ -91,6 +92,9 @@ def _change_dynamo(dynamo: ModuleType) -> None:
         id(eval_frame.explain): explain,
         id(eval_frame.OptimizedModule): CompiledModule,
         id(decorators._set_stance): _both_stances(decorators._set_stance),
+        id(decorators.substitute_in_graph): _both_substitutes(decorators.substitute_in_graph),
+        id(decorators.disable): disable,
+        id(decorators.run): run,
         id(dynamo.reset): _and_ours(dynamo.reset),
         id(dynamo.reset_code_caches): _and_ours(dynamo.reset_code_caches),
     }
@@ -103,15 +107,33 @@ def _change_dynamo(dynamo: ModuleType) -> None:
 
 
 def _both_stances(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """torch.compiler.set_stance counts for cdynamo too; a stance that only torch has is the default one here."""
-    ours = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile")
+    """torch.compiler.set_stance counts for cdynamo too."""
 
     def set_both(stance: Any) -> Any:
-        before = theirs(stance)
-        _C.configure(stance=stance.stance if stance.stance in ours else "default")
-        return before
+        if stance.stance not in STANCES:
+            raise RuntimeError(f"invalid torch.compile stance {stance!r}")
+        change(stance)  # first: it may refuse
+        return theirs(stance)
 
+    set_both._dynamo_forbidden = True  # type: ignore[attr-defined]
     return set_both
+
+
+def _both_substitutes(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.compiler.substitute_in_graph counts for cdynamo too, except where torch itself uses it."""
+
+    def substitute_both(original_fn: Any, **options: Any) -> Callable[[Any], Any]:
+        decorate = theirs(original_fn, **options)
+
+        def decorate_both(traceable: Any) -> Any:
+            made = decorate(traceable)
+            if not str(getattr(traceable, "__module__", "")).startswith("torch."):
+                substitute(original_fn, made)
+            return made
+
+        return decorate_both
+
+    return substitute_both
 
 
 def _and_ours(theirs: Callable[[], None]) -> Callable[[], None]:

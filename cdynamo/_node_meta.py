@@ -132,6 +132,8 @@ class ExampleMaker:
             return tuple(self.make(item) for item in result[1])
         if kind == "list":
             return [self.make(item) for item in result[1]]
+        if kind == "dict":
+            return dict(zip(result[1], [self.make(item) for item in result[2]], strict=True))
         if kind == "named":
             items = [self.make(item) for item in result[2]]
             return result[1](*items) if hasattr(result[1], "_fields") else result[1](items)
@@ -169,7 +171,7 @@ class StackTexts:
         return found
 
 
-def node_items(node: NodeDescription, name: str, is_parameter: bool, maker: ExampleMaker, texts: StackTexts) -> dict[str, Any]:
+def node_items(node: NodeDescription, name: str, is_parameter: bool, fixed: str | None, maker: ExampleMaker, texts: StackTexts) -> dict[str, Any]:
     """All of one node's meta."""
     op, target, _args, _kwargs, _hint, result, stack, source = node
     items: dict[str, Any] = {}
@@ -183,6 +185,7 @@ def node_items(node: NodeDescription, name: str, is_parameter: bool, maker: Exam
     if result is not None:
         items["example_value"] = maker.make(result, is_parameter)
     if op == "placeholder":
-        is_static = source is not None and _STATIC_INPUT.search(source) is not None
-        items["tensor_dict"] = {"_dynamo_static_input_type": "unguarded"} if is_static else {}
+        if fixed is None and source is not None and _STATIC_INPUT.search(source) is not None:
+            fixed = "unguarded"
+        items["tensor_dict"] = {} if fixed is None else {"_dynamo_static_input_type": fixed}
     return items

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import operator
+import sys
 
 _missing = object()
 
@@ -272,3 +274,40 @@ def compared(method, left, right, symbol, swapped):
     if symbol == "!=":
         return left is not right
     raise TypeError(f"'{symbol}' not supported between instances of '{type(left).__name__}' and '{type(right).__name__}'")
+
+
+def is_enabled_for(self, level):
+    """logging.Logger.isEnabledFor, without its cache: the levels themselves are looked at."""
+    return not self.disabled and self.manager.disable < level and level >= self.getEffectiveLevel()
+
+
+def writes_text(stream):
+    """Answered by the interpreter: whether writing to the stream runs nothing but C code of module io."""
+    raise NotImplementedError
+
+
+def logs_plainly(logger):
+    """Whether only code of module logging runs when the logger logs, and what it writes goes to plain streams."""
+    if logger.filters or logging._logRecordFactory is not logging.LogRecord:
+        return False
+    found = False
+    while logger is not None:
+        for handler in logger.handlers:
+            found = True
+            if not _handles_plainly(handler):
+                return False
+        if not logger.propagate:
+            break
+        logger = logger.parent
+    return found or (logging.lastResort is not None and _handles_plainly(logging.lastResort))
+
+
+def _handles_plainly(handler):
+    kind = type(handler)
+    if kind is logging.NullHandler:
+        return True
+    if handler.filters or (handler.formatter is not None and type(handler.formatter) is not logging.Formatter):
+        return False
+    if kind is logging._StderrHandler:
+        return writes_text(sys.stderr)
+    return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)

@@ -522,9 +522,13 @@ Value* setCopy(Trace& t, CallArgs& a) { return setCombine<7>(t, a); }
 Value* strJoin(Trace& t, CallArgs& a) {
   expectArgs(t, a, "join", 2, 2);
   PyObject* sep = t.constant(a.args[0]);
+  if (!sep) unsupported(BreakReason::UnsupportedCall, "str.join of " + describe(a.args[0]));
   ObjectRef parts = checked(PyList_New(0));
-  for (Value* v : itemsOf(t, a.args[1])) {
+  std::vector<Value*> items = itemsOf(t, a.args[1]);
+  for (Value* v : items) {
     PyObject* c = t.constant(v);
+    if (!c && isLateText(v))
+      if (Value* late = lateJoin(t, a.args[0], items)) return late;
     if (!c) unsupported(BreakReason::UnsupportedText, "str.join with " + describe(v));
     checkedStatus(PyList_Append(parts.get(), c));
   }
@@ -537,14 +541,27 @@ Value* strFormat(Trace& t, CallArgs& a) {
   ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(a.args.size() - 1)));
   // Real copies, or the text where the fields ask for nothing else.
   std::string pattern = PyUnicode_AsUTF8(self);
-  auto constantOrText = [&](Value* v) {
-    if (ObjectRef copy = snapshot(t, v)) return copy;
+  bool late = false;
+  auto constantOrText = [&](Value*& v) {
+    if (ObjectRef copy = isTensor(v) || isLateText(v) ? nullptr : snapshot(t, v)) {
+      v = t.real(copy);
+      return copy;
+    }
     if (pattern.find_first_of("!:.[") != std::string::npos) unsupported(BreakReason::UnsupportedText, "str.format with " + describe(v));
-    return ObjectRef::share(t.constant(str(t, v)));
+    v = str(t, v);
+    PyObject* c = t.constant(v);
+    late |= !c;
+    return ObjectRef::share(c ? c : Py_None);
   };
   for (size_t i = 1; i < a.args.size(); i++) PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i - 1), constantOrText(a.args[i]).release());
   ObjectRef kwargs = checked(PyDict_New());
   for (auto& [name, v] : a.kwargs) checkedStatus(PyDict_SetItem(kwargs.get(), name, constantOrText(v).get()));
+  if (late) {
+    static PyObject* format = typeLookup(&PyUnicode_Type, PyUnicode_InternFromString("format"));
+    Value* text = lateText(t, format, a);
+    if (!text) unsupported(BreakReason::UnsupportedCall, "str.format with computed values");
+    return text;
+  }
   ObjectRef method = checked(PyObject_GetAttrString(self, "format"));
   return t.real(native(t, PyObject_Call(method.get(), args.get(), kwargs.get())));
 }

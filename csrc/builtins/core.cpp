@@ -336,7 +336,6 @@ Value* builtinVars(Trace& t, CallArgs& a) {
   return getAttr(t, a.args[0], "__dict__");
 }
 
-Value* builtinPrint(Trace&, CallArgs&) { unsupported(BreakReason::PrintCall, "print()"); }
 Value* builtinBuildClass(Trace&, CallArgs&) { unsupported(BreakReason::ClassStatement, "a class statement"); }
 
 // ---- operator module -------------------------------------------------------------------------------------------------
@@ -440,7 +439,6 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.vars", builtinVars);
   table.add("builtins.globals", builtinGlobals);
   table.add("builtins.locals", builtinLocals);
-  table.add("builtins.print", builtinPrint);
   table.add("builtins.__build_class__", builtinBuildClass);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",

@@ -52,6 +52,7 @@ BuiltinTable& BuiltinTable::get() {
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addFunctorchBuiltins(made);
+    addOutputBuiltins(made);
     return made;
   }();
   return table;
@@ -163,6 +164,11 @@ bool isPureModule(PyObject* callable) {
 PyObject* polyfillOf(PyObject* callable) {
   const BuiltinTable& table = BuiltinTable::get();
   return table.find(callable) ? nullptr : table.polyfill(callable);
+}
+
+Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
+  Value* v = callOutput(t, callable, callableValue, args, known);
+  return known ? v : callMarked(t, callable, callableValue, args, known);
 }
 
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {

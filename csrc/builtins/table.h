@@ -45,9 +45,18 @@ void addTypeBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
 void addTorchBuiltins(BuiltinTable& table);
 void addFunctorchBuiltins(BuiltinTable& table);
+void addOutputBuiltins(BuiltinTable& table);
 
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+
+// Calls that torch._dynamo.config tells to drop or to put off; `known` false for all others.
+Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+
+// Calls of functions that the user's decorators say something about; `known` false for all others.
+Value* callMarked(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+// graph_break, skip_frame, step_unsupported: torch's or ours.
+bool isControl(PyObject* callable);
 
 // ---- helpers for handlers ----
 // Checks the number of positional arguments (after keywords were taken) and raises CPython's kind of TypeError.

@@ -23,6 +23,9 @@ enum class TorchKind : uint8_t {
   False,
   GraphBreak,
   SkipFrame,
+  StepUnsupported,
+  GetErrorOnBreak,
+  SetErrorOnBreak,
   Disabled,
   LruCache,
   Nothing
@@ -79,17 +82,22 @@ TorchKind classify(PyObject* callable) {
   PyErr_Clear();
   if (disabled && disabled.get() == Py_True) return TorchKind::Disabled;
   std::string module = attrText(callable, "__module__");
-  if (module.compare(0, 5, "torch") != 0)
-    return module == "cdynamo._decorators" && attrText(callable, "__name__") == "is_compiling" ? TorchKind::CompilingTrue : TorchKind::No;
+  bool ours = module == "cdynamo._decorators";
+  if (!ours && module.compare(0, 5, "torch") != 0) return TorchKind::No;
   std::string name = attrText(callable, "__name__");
-  if (name == "is_compiling" || name == "is_dynamo_compiling") return TorchKind::CompilingTrue;
-  if (module == "torch.compiler" && name == "is_exporting") return TorchKind::False;
-  if (module.compare(0, 13, "torch._dynamo") == 0) {
+  if (ours || module.compare(0, 13, "torch._dynamo") == 0) {
     if (name == "graph_break") return TorchKind::GraphBreak;
     if (name == "skip_frame") return TorchKind::SkipFrame;
-    // The reference's own bookkeeping in a patched nn.Module.__init__.
-    if (module == "torch._dynamo.mutation_guard" && (name == "tag" || name == "mark_class_dynamic")) return TorchKind::Nothing;
+    if (name == "step_unsupported") return TorchKind::StepUnsupported;
+    if (name == "_get_error_on_graph_break") return TorchKind::GetErrorOnBreak;
+    if (name == "_set_error_on_graph_break") return TorchKind::SetErrorOnBreak;
+    if (name == "mark_static") return TorchKind::Nothing;
+    if (name == "is_compiling") return TorchKind::CompilingTrue;
   }
+  if (name == "is_compiling" || name == "is_dynamo_compiling") return TorchKind::CompilingTrue;
+  if (module == "torch.compiler" && name == "is_exporting") return TorchKind::False;
+  // The reference's own bookkeeping in a patched nn.Module.__init__.
+  if (module == "torch._dynamo.mutation_guard" && (name == "tag" || name == "mark_class_dynamic")) return TorchKind::Nothing;
   if (module == "torch.nn.functional" || module == "torch.functional") return name[0] == '_' ? TorchKind::No : TorchKind::PythonOperation;
   if (module == "torch._tensor" && pythonTensorMethods().count(name)) return TorchKind::PythonMethod;
   return TorchKind::No;
@@ -144,6 +152,11 @@ Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs
 
 }  // namespace
 
+bool isControl(PyObject* callable) {
+  TorchKind kind = cachedKind(callable);
+  return kind == TorchKind::GraphBreak || kind == TorchKind::SkipFrame || kind == TorchKind::StepUnsupported;
+}
+
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   TorchKind kind = cachedKind(callable);
   known = true;
@@ -171,7 +184,17 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     case TorchKind::False: pin(); return t.boolean(false);
     case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()" + messageOf(t, args));
     case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()" + messageOf(t, args));
-    case TorchKind::Disabled: unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) + ", which is disabled");
+    case TorchKind::StepUnsupported: unsupported(BreakReason::UserStep, "torch._dynamo.step_unsupported()" + messageOf(t, args));
+    case TorchKind::GetErrorOnBreak: pin(); return t.boolean(t.options.errorOnBreak);
+    case TorchKind::SetErrorOnBreak:
+      pin();
+      t.journal.set(t.options.errorOnBreak, truth(t, args.args.at(0)));
+      return t.none();
+    case TorchKind::Disabled: {
+      std::string why = attrText(callable, "_torchdynamo_disable_msg");
+      unsupported(BreakReason::Disabled, "calling " + describe(t.realShared(callable)) +
+                                             ", which is wrapped with torch.compiler.disable (reason: " + (why.empty() ? "None" : why) + ")");
+    }
     case TorchKind::Nothing: pin(); return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
   }

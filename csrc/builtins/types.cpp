@@ -350,6 +350,7 @@ Value* makePartial(Trace& t, CallArgs& a) {
 }
 
 Value* partialCall(Trace& t, CallArgs& a) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   Value* p = a.args.at(0);
   CallArgs call_;
   call_.args = itemsOf(t, getAttr(t, p, "args"));
@@ -367,7 +368,9 @@ Value* partialCall(Trace& t, CallArgs& a) {
     }
   }
   for (auto& kv : a.kwargs) call_.kwargs.push_back(kv);
-  return call(t, getAttr(t, p, "func"), std::move(call_));
+  Value* function = getAttr(t, p, "func");
+  t.tail = tail;
+  return call(t, function, std::move(call_));
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ class Assembler {
 
   // Position of the instructions that follow.
   void setPosition(const Position& pos) { pos_ = pos; }
+  const Position& position() const { return pos_; }
   void setLine(int line) { pos_ = {line, line, -1, -1}; }
 
   // Any instruction without a jump. Its object is kept alive; handler and position are ours.

@@ -276,28 +276,40 @@ void CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* reason
 
 // Null without an error set: the caller runs the original function.
 CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
-  if (skipped_ || capturing_ || captureHook() == nullptr) return {};
+  if (skipped_ || capturing_ || runOnlyDepth() > 0 || captureHook() == nullptr) return {};
   const DispatchSettings& settings = dispatchSettings();
   if (!entries_.empty() && !notify(settings.onMiss)) return {};
-  if (settings.stance == Stance::EagerThenCompile && !calledBefore_) {
-    calledBefore_ = true;
-    return {};
-  }
+  bool delays = settings.stance == Stance::EagerThenCompile || settings.stance == Stance::AotEagerThenCompile;
+  bool firstTime = delays && !std::exchange(calledBefore_, true);
+  if (firstTime && settings.stance == Stance::EagerThenCompile) return {};
   int limit = recompileLimit >= 0 ? recompileLimit : settings.recompileLimit;
   try {
+    if (firstTime && settings.stance == Stance::AotEagerThenCompile && settings.otherBackend) {
+      ObjectRef name = checked(PyUnicode_FromString("aot_eager"));
+      ObjectRef other = checked(PyObject_CallFunctionObjArgs(settings.otherBackend.get(), options_.get(), name.get(), nullptr));
+      std::shared_ptr<CodeCache> cache = find(codeKey_, other.get());
+      cache->calledBefore_ = true;
+      return cache->call(inputs, recompileLimit);
+    }
     purge();
     bool known = !entries_.empty();
-    if (known && settings.stance == Stance::EagerOnRecompile) return {};
+    // As in torch, these two stances make no capture at all, not even a first one.
+    if (settings.stance == Stance::EagerOnRecompile) return {};
     bool full = isFull(inputs, limit);
     if (full && limitReported_) return {};
     KeepAlive kept(inputs.locals, static_cast<size_t>(inputs.localCount));
     ObjectRef reasons = known ? missReasons(inputs) : ObjectRef();
     auto* code = reinterpret_cast<PyCodeObject*>(codeKey_);
-    if (known && settings.stance == Stance::FailOnRecompile) {
-      PyErr_Format(PyExc_RuntimeError,
-                   "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '%U', function name: '%U', "
-                   "line number: %d\n    last reason: %S",
-                   code->co_filename, code->co_name, code->co_firstlineno, lastOf(reasons.get()));
+    if (settings.stance == Stance::FailOnRecompile) {
+      const char* message =
+          "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '%U', function name: '%U', line number: %d";
+      ObjectRef text = checked(PyUnicode_FromFormat(message, code->co_filename, code->co_name, code->co_firstlineno));
+      if (reasons) {
+        ObjectRef glue = checked(PyUnicode_FromString("\n    - "));
+        ObjectRef failures = checked(PyUnicode_Join(glue.get(), reasons.get()));
+        text = checked(PyUnicode_FromFormat("%U\n    triggered by the following guard failure(s):\n    - %U", text.get(), failures.get()));
+      }
+      PyErr_SetObject(PyExc_RuntimeError, text.get());
       return {};
     }
     if (full) {

@@ -56,10 +56,26 @@ CodeCache* cacheOf(Parts& parts) {
   return parts.cache.get();
 }
 
+// The cache under set_stance(force_backend=...). Null with an error set where there is no such backend.
+std::shared_ptr<CodeCache> forcedCache(Parts& parts) {
+  ObjectRef other = dispatchSettings().otherBackend;
+  ObjectRef options = ObjectRef::steal(PyObject_CallFunctionObjArgs(other.get(), parts.options.get(), Py_None, nullptr));
+  if (!options) return nullptr;
+  try {
+    return CodeCache::find(parts.cache->code(), options.get());
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
 // Null without an error set where the call is to be made eagerly.
 PyObject* tryCompiled(Parts& parts, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (cacheOf(parts) == nullptr) return nullptr;
   std::shared_ptr<CodeCache> cache = parts.cache;
+  if (dispatchSettings().forceBackend) {
+    cache = forcedCache(parts);
+    if (!cache) return nullptr;
+  }
   if (cache->onlyEager() || !canCapture(parts.function.get())) return nullptr;
   BoundFrame frame;
   if (!bindArguments(parts.function.get(), parts.self.get(), args, nargsf, kwnames, frame)) return nullptr;

@@ -109,7 +109,7 @@ class Driver {
 
  private:
   // So many frames at most go on in one capture: in deep recursion the outer ones wait.
-  static constexpr size_t kMostTogether = 8;
+  static constexpr size_t kMostTogether = 16;
   // And so many are on Python's stack while an eager part runs.
   static constexpr size_t kMostCarriers = 64;
 
@@ -163,7 +163,8 @@ class Driver {
       ActiveFrame& f = frames_[i];
       chain.push_back({f.at, chain.empty() ? ReturnTo::Native : f.returnTo, f.globals});
       values.insert(values.end(), f.data(), f.data() + f.values.size());
-      if (f.closure) cells.insert(cells.end(), &PyTuple_GET_ITEM(f.closure.get(), 0), &PyTuple_GET_ITEM(f.closure.get(), 0) + PyTuple_GET_SIZE(f.closure.get()));
+      if (f.closure)
+        cells.insert(cells.end(), &PyTuple_GET_ITEM(f.closure.get(), 0), &PyTuple_GET_ITEM(f.closure.get(), 0) + PyTuple_GET_SIZE(f.closure.get()));
     }
     ActiveFrame& innermost = frames_.back();
     const ResumeChain* known = resumeChain(std::move(chain));
@@ -192,8 +193,7 @@ class Driver {
   static ObjectRef useResult(ActiveFrame& caller, ReturnTo action, ObjectRef result) {
     switch (action) {
       case ReturnTo::Init:
-        if (result.get() != Py_None)
-          PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'", Py_TYPE(result.get())->tp_name);
+        if (result.get() != Py_None) PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'", Py_TYPE(result.get())->tp_name);
         return result.get() == Py_None ? result : nullptr;
       case ReturnTo::Truth:
       case ReturnTo::Falsehood: {
@@ -276,8 +276,7 @@ class Driver {
   static void dropCarriers(size_t count) {
     ObjectRef exception = fetchException();
     ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
-    for (size_t i = 0; i < count && traceback; i++)
-      traceback = ObjectRef::share(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_next);
+    for (size_t i = 0; i < count && traceback; i++) traceback = ObjectRef::share(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_next);
     PyException_SetTraceback(exception.get(), traceback ? traceback.get() : Py_None);
     restoreException(exception.get());
   }

@@ -132,6 +132,8 @@ FrameHookScope::FrameHookScope(PyObject* options, int recompileLimit, PyObject* 
     : options_(ObjectRef::share(options)), before_(switchTo({options, recompileLimit, eagerCode})) {}
 FrameHookScope::~FrameHookScope() { switchTo(before_); }
 
+bool frameHookIsOn() { return here.options != nullptr; }
+
 FrameHookPause::FrameHookPause() : before_(here.options ? switchTo({}) : FrameHookState{}) {}
 FrameHookPause::~FrameHookPause() {
   if (before_.options) switchTo(before_);

@@ -43,6 +43,9 @@ class FrameHookPause {
   FrameHookState before_;
 };
 
+// Whether this thread is in an eager part whose callees are offered.
+bool frameHookIsOn();
+
 // Frames of this code are never offered; what they call still is. For emitted functions, continuations and single steps. Throws
 // PythonError.
 void skipCode(PyObject* code);

@@ -9,6 +9,7 @@ namespace {
 CaptureHook theHook = nullptr;
 thread_local int captureDepth = 0;
 thread_local int eagerDepthHere = 0;
+thread_local int runOnlyDepthHere = 0;
 
 }  // namespace
 
@@ -20,6 +21,7 @@ CaptureScope::~CaptureScope() { captureDepth--; }
 bool CaptureScope::active() { return captureDepth > 0; }
 
 int& eagerDepth() { return eagerDepthHere; }
+int& runOnlyDepth() { return runOnlyDepthHere; }
 
 DispatchSettings& dispatchSettings() {
   static DispatchSettings* settings = new DispatchSettings();

@@ -4,7 +4,7 @@
 
 namespace cdynamo {
 
-enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile, EagerThenCompile };
+enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile, EagerThenCompile, AotEagerThenCompile };
 
 struct DispatchSettings {
   Stance stance = Stance::Default;
@@ -16,6 +16,9 @@ struct DispatchSettings {
   // on_recompile(function, [why each entry missed]); on_limit(function, limit, reasons, options), once per code
   // (at every call while it raises); on_miss() before a recompile is considered, so that the front can refresh the settings; on_engine_error(
   // function, text). Null: nothing, a RuntimeWarning, a RuntimeWarning. What they raise fails the call.
+  // other_backend(options, name): the same options with another backend; name None: the one that set_stance forces.
+  ObjectRef otherBackend;
+  bool forceBackend = false;
   ObjectRef onMiss;
   ObjectRef onRecompile;
   ObjectRef onLimit;
@@ -26,5 +29,7 @@ DispatchSettings& dispatchSettings();
 
 // Depth of "run eagerly" on this thread, besides captures.
 int& eagerDepth();
+// Depth of "use captures, make none" on this thread.
+int& runOnlyDepth();
 
 }  // namespace cdynamo

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "dispatch/cache.h"
 #include "dispatch/callable.h"
+#include "dispatch/capture_api.h"
+#include "dispatch/frame_hook.h"
 #include "dispatch/module_call.h"
 #include "dispatch/settings.h"
 #include "dispatch/test_api.h"
@@ -13,7 +15,8 @@ namespace cdynamo {
 
 namespace {
 
-constexpr const char* kStances[] = {"default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
+constexpr const char* kStances[] = {"default",           "force_eager",        "eager_on_recompile",
+                                    "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile"};
 
 PyObject* orNone(const ObjectRef& object) { return object ? object.get() : Py_None; }
 
@@ -39,14 +42,15 @@ bool setStance(Stance& stance, const char* name) {
 }
 
 PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"stance",       "recompile_limit", "accumulated_limit", "strict", "on_miss",
-                                "on_recompile", "on_limit",        "on_engine_error",   nullptr};
+  static const char* names[] = {"stance",   "recompile_limit", "accumulated_limit", "strict",        "on_miss", "on_recompile",
+                                "on_limit", "on_engine_error", "other_backend",     "force_backend", nullptr};
   DispatchSettings& settings = dispatchSettings();
   const char* stance = nullptr;
   int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;
-  PyObject *onMiss = nullptr, *onRecompile = nullptr, *onLimit = nullptr, *onEngineError = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOO", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
-                                   &onLimit, &onEngineError))
+  int force = settings.forceBackend;
+  PyObject *onMiss = nullptr, *onRecompile = nullptr, *onLimit = nullptr, *onEngineError = nullptr, *otherBackend = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOOOp", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
+                                   &onLimit, &onEngineError, &otherBackend, &force))
     return nullptr;
   ObjectRef before = ObjectRef::steal(Py_BuildValue(
       "{s:s,s:i,s:i,s:O,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
@@ -56,8 +60,9 @@ PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
   settings.recompileLimit = limit;
   settings.accumulatedLimit = total;
   settings.strict = strict;
+  settings.forceBackend = force;
   if (!setCallback(settings.onMiss, onMiss) || !setCallback(settings.onRecompile, onRecompile) || !setCallback(settings.onLimit, onLimit) ||
-      !setCallback(settings.onEngineError, onEngineError))
+      !setCallback(settings.onEngineError, onEngineError) || !setCallback(settings.otherBackend, otherBackend))
     return nullptr;
   return before.release();
 }
@@ -80,11 +85,22 @@ PyObject* changeEagerDepth(PyObject*, PyObject* args) {
   return PyLong_FromLong(eagerDepth());
 }
 
+PyObject* changeRunOnly(PyObject*, PyObject* args) {
+  int change = 0;
+  if (!PyArg_ParseTuple(args, "|i", &change)) return nullptr;
+  runOnlyDepth() += change;
+  return PyLong_FromLong(runOnlyDepth());
+}
+
+PyObject* inCompiledRegion(PyObject*, PyObject*) { return PyBool_FromLong(CaptureScope::active() || frameHookIsOn()); }
+
 PyMethodDef functions[] = {
     {"configure", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure)), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"reset_caches", resetCaches, METH_NOARGS, nullptr},
     {"cache_count", cacheCount, METH_NOARGS, nullptr},
     {"eager_depth", changeEagerDepth, METH_VARARGS, nullptr},
+    {"run_only", changeRunOnly, METH_VARARGS, "run_only(change): while above zero, calls on this thread make no captures."},
+    {"in_compiled_region", inCompiledRegion, METH_NOARGS, "Whether this thread is in a compiled function."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,6 +1,7 @@
 #include "emit/emitter.h"
 
 #include "base/lookup.h"
+#include "emit/late_calls.h"
 #include "emit/rebuild.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -11,7 +12,7 @@ namespace {
 
 class Emitter : public Rebuilder {
  public:
-  Emitter(Trace& trace, PyCodeObject* like) : Rebuilder(trace, like) {
+  Emitter(Trace& trace, PyCodeObject* like) : Rebuilder(trace, like), like_(like) {
     emitted.graphBox = checked(PyList_New(1));
     PyList_SET_ITEM(emitted.graphBox.get(), 0, ObjectRef::share(Py_None).release());
   }
@@ -48,7 +49,9 @@ class Emitter : public Rebuilder {
   // The result is on the stack: everything is rebuilt before anything is written back.
   Emitted end(bool gradAtEntry) {
     prepareEffects();
+    replayOutput(false);
     for (HeapValue* h : t.mutated()) writeBack(h);
+    replayOutput(true);
     emitEnteredStates(gradAtEntry);
     a.returnValue();
     emitted.code = a.finish();
@@ -83,9 +86,14 @@ class Emitter : public Rebuilder {
     a.popTop();
   }
 
+  void replayOutput(bool afterWrites) {
+    for (const Effect& effect : t.effects())
+      if (effect.afterWrites == afterWrites) emitEffect(a, effect, like_, [&](Value* v) { load(v); });
+  }
+
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || gradEnabled() != gradAtEntry || t.graph.callCount() == 0 ||
-        !t.enteredStates().empty())
+    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry ||
+        t.graph.callCount() == 0 || !t.enteredStates().empty())
       return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;
@@ -95,12 +103,16 @@ class Emitter : public Rebuilder {
 
   // Loads every value that a write needs, so that the writes themselves only move finished objects.
   void prepareEffects() {
+    auto build = [&](Value* v) {
+      if (!v || isBuilt(v)) return;
+      load(v);
+      a.popTop();
+    };
+    for (const Effect& effect : t.effects()) {
+      for (Value* v : effect.call.args) build(v);
+      for (auto& [key, v] : effect.call.kwargs) build(v);
+    }
     for (HeapValue* h : t.mutated()) {
-      auto build = [&](Value* v) {
-        if (!v || isBuilt(v)) return;
-        load(v);
-        a.popTop();
-      };
       if (h->kind == Kind::List)
         for (Value* v : as<ListValue>(h)->items) build(v);
       if (h->kind == Kind::Dict)
@@ -112,6 +124,7 @@ class Emitter : public Rebuilder {
     }
   }
 
+  PyCodeObject* like_;
   Emitted emitted;
 };
 

@@ -1,6 +1,7 @@
 #include "emit/rebuild.h"
 
 #include "cpython/compat.h"
+#include "emit/late_calls.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
 
@@ -256,6 +257,11 @@ void Rebuilder::makeTuple(TupleValue* v, PyTypeObject* type) {
 }
 
 void Rebuilder::makeDict(DictValue* d) {
+  if (d->instance) {
+    load(d->instance);
+    a.loadAttr("__dict__");
+    return storeTemp(d);
+  }
   bool built = d->type == &PyDict_Type;
   int live = 0;
   for (const DictEntry& e : d->entries) {
@@ -424,19 +430,23 @@ void Rebuilder::makePartial(InstanceValue* i) {
     load(i);
     a.loadMethod("__setstate__");
     loadAll({fn, args, keywords});
-    if (i->dict)
-      load(i->dict);
-    else
-      a.loadNone();
+    a.loadNone();
     a.buildTuple(4);
     a.call(1);
     a.popTop();
+    if (!i->dict) return;
+    for (const DictEntry& e : i->dict->entries)
+      if (e.value && e.key.constant) setAttribute(i, e.key.constant, e.value);
   });
 }
 
 // ---- instances -------------------------------------------------------------------------------------------------------
 
 void Rebuilder::makeInstance(InstanceValue* i) {
+  if (i->lateText) {
+    emitLateCall(a, *i->lateText, [&](Value* v) { load(v); });
+    return storeTemp(i);
+  }
   PyTypeObject* type = i->type;
   PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
   if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) {

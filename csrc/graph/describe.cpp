@@ -47,6 +47,7 @@ ObjectRef describeResult(const ResultMeta& result) {
     }
     case ResultMeta::Tuple: return tupleOf(text("tuple"), describeResults(result.items));
     case ResultMeta::List: return tupleOf(text("list"), describeResults(result.items));
+    case ResultMeta::Dict: return tupleOf(text("dict"), result.object, describeResults(result.items));
     case ResultMeta::NamedTuple: return tupleOf(text("named"), result.object, describeResults(result.items));
     case ResultMeta::Constant: return tupleOf(text("constant"), result.object);
   }

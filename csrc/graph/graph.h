@@ -16,10 +16,10 @@ struct Node;
 
 // What an operation returns, without running it.
 struct ResultMeta {
-  enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Constant } kind = None;
+  enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Dict, Constant } kind = None;
   TensorMeta tensor;              // Tensor
-  std::vector<ResultMeta> items;  // Tuple, List, NamedTuple
-  ObjectRef object;               // NamedTuple: its class (torch.return_types.max, ...); Constant: the object itself
+  std::vector<ResultMeta> items;  // Tuple, List, NamedTuple, Dict (its values)
+  ObjectRef object;               // NamedTuple: its class (torch.return_types.max, ...); Dict: tuple of its keys; Constant: the object itself
 };
 
 // An operand: a node, a Python constant, or a container of operands.

@@ -76,9 +76,9 @@ ResultMeta toResult(PyObject* object) {
   } else if (kind == "tuple" || kind == "list") {
     result.kind = kind == "tuple" ? ResultMeta::Tuple : ResultMeta::List;
     result.items = toResults(item(1));
-  } else if (kind == "named") {
-    toTuple(object, 3, "a named result is (\"named\", class, items)");
-    result.kind = ResultMeta::NamedTuple;
+  } else if (kind == "named" || kind == "dict") {
+    toTuple(object, 3, "such a result is (\"named\", class, items) or (\"dict\", keys, items)");
+    result.kind = kind == "named" ? ResultMeta::NamedTuple : ResultMeta::Dict;
     result.object = ObjectRef::share(item(1));
     result.items = toResults(item(2));
   } else if (kind == "constant") {

@@ -20,8 +20,9 @@ class ProgramBuilder {
     program_->rootGlobals_ = table.rootGlobals();
   }
 
-  std::unique_ptr<GuardProgram> build(const GlobalState& globals) {
+  std::unique_ptr<GuardProgram> build(const GlobalState& globals, bool guardGlobals) {
     program_->globals_ = globals;
+    guardGlobals_ = guardGlobals;
     collectSources();
     placeRegisters();
     convertFacts();
@@ -340,7 +341,7 @@ class ProgramBuilder {
     for (size_t level = 0; level < steps_.size(); level++) {
       for (size_t op = 0; op < kOps; op++) emitBatch(static_cast<Op>(op), steps_[level][op]);
       if (level == 0) {
-        program_->batches_.push_back({Op::GlobalStateIs, 0, 0});
+        if (guardGlobals_) program_->batches_.push_back({Op::GlobalStateIs, 0, 0});
         if (!program_->typeGroups_.empty()) program_->batches_.push_back({Op::TypeVersions, 0, static_cast<uint32_t>(program_->typeGroups_.size())});
       }
       size_t first = group;
@@ -399,11 +400,12 @@ class ProgramBuilder {
   std::unordered_map<const TracePlace*, int32_t> placeNumbers_;
   std::unordered_multimap<uint64_t, SharedGuard> guardsByHash_;
   std::vector<LevelSteps> steps_;
+  bool guardGlobals_ = true;
 };
 
 std::unique_ptr<GuardProgram> GuardProgram::build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
-                                                  const GlobalState& globals) {
-  return ProgramBuilder(facts, table, wanted).build(globals);
+                                                  const GlobalState& globals, bool guardGlobals) {
+  return ProgramBuilder(facts, table, wanted).build(globals, guardGlobals);
 }
 
 }  // namespace cdynamo

@@ -32,7 +32,9 @@ std::string listOf(PyObject* tuple) {
   return reprOf(list.get());
 }
 
-const char* labelOf(FactKind kind) {
+}  // namespace
+
+const char* factLabel(FactKind kind) {
   switch (kind) {
     case FactKind::TypeIs: return "TYPE_MATCH";
     case FactKind::IdentityIs: return "ID_MATCH";
@@ -56,8 +58,6 @@ const char* labelOf(FactKind kind) {
   }
   return "?";
 }
-
-}  // namespace
 
 class Explainer {
  public:
@@ -168,7 +168,7 @@ class Explainer {
     return stripped ? strOf(stripped.get()) : "";
   }
 
-  std::string leaf(const GuardFact& fact) const { return "+- " + withPlace(std::string(labelOf(fact.kind)) + ": " + condition(fact), fact); }
+  std::string leaf(const GuardFact& fact) const { return "+- " + withPlace(std::string(factLabel(fact.kind)) + ": " + condition(fact), fact); }
 
   void describeManager(const Source& source, const std::string& indent, std::vector<std::string>& lines) const {
     int32_t reg = static_cast<int32_t>(&source - program_.sources_.data());
@@ -373,7 +373,7 @@ std::vector<std::string> GuardProgram::describe() const {
   for (const Source& source : sources_)
     if (source.kind == SourceKind::DictItem && source.base->kind != SourceKind::InstanceDict && source.base->kind != SourceKind::Pinned)
       lines.push_back("DICT_CONTAINS: ___dict_contains(" + reprOf(source.object) + ", " + sourceName(source.base, localNames_, rootGlobals_) + ")");
-  for (const GuardFact& fact : facts_) lines.push_back(std::string(labelOf(fact.kind)) + ": " + explainer.condition(fact));
+  for (const GuardFact& fact : facts_) lines.push_back(std::string(factLabel(fact.kind)) + ": " + explainer.condition(fact));
   return lines;
 }
 

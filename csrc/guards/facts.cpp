@@ -41,6 +41,13 @@ void FactList::truncate(size_t position) {
   }
 }
 
+void FactList::keepOnly(const std::vector<bool>& flags) {
+  std::vector<Fact> kept;
+  for (size_t i = 0; i < facts_.size(); i++)
+    if (flags[i]) kept.push_back(std::move(facts_[i]));
+  facts_ = std::move(kept);
+}
+
 void FactList::typeIs(const Source* s, PyTypeObject* type) { add({.kind = FactKind::TypeIs, .source = s, .object = ObjectRef::share(type)}); }
 void FactList::identityIs(const Source* s, PyObject* object) { add({.kind = FactKind::IdentityIs, .source = s, .object = ObjectRef::share(object)}); }
 void FactList::identityIsNot(const Source* s, PyObject* object) {

@@ -32,6 +32,9 @@ enum class FactKind : uint8_t {
   IntRange,         // number <= source <= upper, source being an exact int; the ends of int64 mean no bound
 };
 
+// In torch's spelling: TENSOR_MATCH, EQUALS_MATCH, ...
+const char* factLabel(FactKind kind);
+
 struct Fact {
   FactKind kind;
   const Source* source = nullptr;  // null for facts about pinned types
@@ -70,6 +73,8 @@ class FactList {
 
   size_t position() const { return facts_.size(); }
   void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter
+  // Drops the facts whose flag is false, for good.
+  void keepOnly(const std::vector<bool>& flags);
   const std::vector<Fact>& facts() const { return facts_; }
   const std::vector<TensorMeta>& tensors() const { return tensors_; }
   // Facts are recorded with what `*now` is then.

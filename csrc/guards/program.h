@@ -43,7 +43,7 @@ class GuardProgram {
   // wanted: the sources whose values check() hands out, in that order. Nothing of the lists is kept but the objects
   // they name. Throws PythonError or EngineError.
   static std::unique_ptr<GuardProgram> build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
-                                             const GlobalState& globals);
+                                             const GlobalState& globals, bool guardGlobals = true);
   ~GuardProgram();
   GuardProgram(const GuardProgram&) = delete;
   GuardProgram& operator=(const GuardProgram&) = delete;

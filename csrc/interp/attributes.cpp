@@ -250,8 +250,10 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
     return t.real(std::move(held));
   }
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
-  if (hook) return call1(t, hook, t.realShared(name));
-  if (typeLookup(Py_TYPE(object), interned("__getattr__"))) {
+  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
+  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
+  if (hook && !lazy) return call1(t, hook, t.realShared(name));
+  if (lazy || typeLookup(Py_TYPE(object), interned("__getattr__"))) {
     // A lazy module (torch.ops, packages that import on demand): loaded for real, as the program would.
     ObjectRef held = ObjectRef::steal(PyObject_GetAttr(object, name));
     if (!held) {

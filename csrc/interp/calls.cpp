@@ -12,6 +12,8 @@
 
 namespace cdynamo {
 
+PyTypeObject* partialType();
+
 Value* CallArgs::takeKeyword(const char* name) {
   for (size_t i = 0; i < kwargs.size(); i++)
     if (PyUnicode_CompareWithASCIIString(kwargs[i].first, name) == 0) {
@@ -360,6 +362,8 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
+  bool known = false;
+  if (Value* v = callByUsersRules(t, object, callable, args, known); known) return v;
   if (PyType_Check(object)) {
     t.identity(callable);
     if (tail == ReturnTo::Push)
@@ -377,7 +381,9 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       t.identity(callable);
       return callLast(t, std::move(last));
     }
-  bool known = false;
+  // A partial object's call is a call of what it holds.
+  static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
+  t.tail = object == partialCall ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
     t.tail = tail;

@@ -9,6 +9,7 @@
 #include "emit/emitter.h"
 #include "emit/generator_code.h"
 #include "graph/executable.h"
+#include "guards/filter.h"
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
@@ -52,6 +53,18 @@ bool boolOption(PyObject* options, const char* name) {
     return false;
   }
   return PyObject_IsTrue(value.get()) == 1;
+}
+
+// error_on_graph_break as the code around the call has set it, with torch's or with ours.
+bool errorOnBreakNow() {
+  for (const char* module : {"cdynamo._decorators", "torch._dynamo.utils"}) {
+    PyObject* loaded = PyDict_GetItemString(PyImport_GetModuleDict(), module);
+    if (!loaded) continue;
+    ObjectRef now = ObjectRef::steal(PyObject_CallMethod(loaded, "_get_error_on_graph_break", nullptr));
+    if (!now) PyErr_Clear();
+    if (now && PyObject_IsTrue(now.get()) == 1) return true;
+  }
+  return false;
 }
 
 // Puts grad mode back as it was, whatever the traced program did to it.
@@ -107,6 +120,7 @@ class Capture {
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
+    t.options.errorOnBreak = errorOnBreakNow();
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
       return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {
@@ -114,7 +128,7 @@ class Capture {
       Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(userCode_), result, gradScope.before);
       return finish(t, std::move(emitted), {}, "return_value", globals, gradScope.before, start);
     } catch (Unsupported& problem) {
-      if (isFrameReason(problem.reason) || refusesBreaks()) return skip(&t, problem.reason, problem.what);
+      if (isFrameReason(problem.reason) || refusesBreaks(t)) return skip(&t, problem.reason, problem.what);
       return breakOff(t, problem, globals, gradScope.before, start);
     } catch (Uncaught&) {
       return breakOff(t, {BreakReason::UncaughtException, ""}, globals, gradScope.before, start);
@@ -234,7 +248,7 @@ class Capture {
 
   // Reasons for which the frame as a whole is left to CPython.
   static bool isFrameReason(BreakReason reason) { return reason == BreakReason::UserSkip || reason == BreakReason::RecursionLimit; }
-  bool refusesBreaks() const { return fullgraph_; }
+  bool refusesBreaks(const Trace& t) const { return fullgraph_ || t.options.errorOnBreak; }
 
   // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
   CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
@@ -288,7 +302,8 @@ class Capture {
     }
     entry->graphInputCount = static_cast<uint32_t>(wanted.size());
     wanted.insert(wanted.end(), emitted.objects.begin(), emitted.objects.end());
-    entry->guards = GuardProgram::build(t.facts, t.sources, std::move(wanted), globals);
+    bool guardGlobals = filterGuards(t);
+    entry->guards = GuardProgram::build(t.facts, t.sources, std::move(wanted), globals, guardGlobals);
     if (emitted.code) {
       entry->function = checked(PyFunction_New(emitted.code.object(), fn->func_globals));
     } else {
@@ -308,6 +323,17 @@ class Capture {
     outcome.kind = CaptureOutcome::Kind::Install;
     outcome.entry = std::move(entry);
     return outcome;
+  }
+
+  // guard_filter_fn of the options drops facts. Whether the global state is still guarded.
+  bool filterGuards(Trace& t) {
+    ObjectRef filter = ObjectRef::steal(PyObject_GetAttrString(options_, "guard_filter_fn"));
+    if (!filter) PyErr_Clear();
+    PyObject* ask = filter && filter.get() != Py_None ? frontCallback("filter_guards") : nullptr;
+    if (!ask) return true;
+    ObjectRef rows = describeFacts(t.facts, t.sources, inputs_);
+    ObjectRef flags = checked(PyObject_CallFunctionObjArgs(ask, filter.get(), rows.get(), nullptr));
+    return filterFacts(t.facts, flags.get());
   }
 
   // The line where the capture goes on after a break, or None.
@@ -331,7 +357,7 @@ class Capture {
     if (t) setGradEnabled(gradAtStart_);
     const TracePlace* place = t ? (t->failedPlace ? t->failedPlace : t->place) : nullptr;
     ObjectRef payload = breakPayload(userCode_, reason, what, place);
-    if (fullgraph_ && reason != BreakReason::UncaughtException) {
+    if ((fullgraph_ || (t && t->options.errorOnBreak)) && reason != BreakReason::UncaughtException) {
       PyObject* make = frontCallback("unsupported");
       if (make) {
         ObjectRef error = checked(PyObject_CallOneArg(make, payload.get()));

@@ -15,10 +15,10 @@ struct FrameState {
   InstrIndex nextIp = 0;
   std::vector<Value*> locals;  // localsplus; null: unbound
   std::vector<Value*> stack;
-  FrameState* parent = nullptr;         // who runs it now
+  FrameState* parent = nullptr;          // who runs it now
   ReturnTo returnTo = ReturnTo::Native;  // what its caller's instruction does with its result
-  Value* handledAtEntry = nullptr;      // Trace::handledException when the frame started
-  bool awaiting = false;  // after a break: its call was made before this trace, so that its instruction cannot be run again
+  Value* handledAtEntry = nullptr;       // Trace::handledException when the frame started
+  bool awaiting = false;                 // after a break: its call was made before this trace, so that its instruction cannot be run again
   Value* function = nullptr;
   PyObject* globals = nullptr;       // borrowed
   PyObject* builtins = nullptr;      // borrowed

@@ -99,6 +99,7 @@ Value* defaultFactory(Trace& t, DictValue* d) {
 }
 
 Value* getItem(Trace& t, Value* container, Value* key) {
+  if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (ListValue* l = asList(container)) {
     t.load(l);
@@ -236,6 +237,7 @@ void delItem(Trace& t, Value* container, Value* key) {
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
+  if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
     long long n = indexArgument(t, call(t, method, {}));
     if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
@@ -271,6 +273,7 @@ Py_ssize_t length(Trace& t, Value* v) {
 }
 
 bool contains(Trace& t, Value* container, Value* item) {
+  if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
   if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
   if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
@@ -302,6 +305,7 @@ bool contains(Trace& t, Value* container, Value* item) {
 // ---- iteration -------------------------------------------------------------------------------------------------------
 
 Value* iterate(Trace& t, Value* v) {
+  if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
     case Kind::Iterator:
     case Kind::Generator: return v;

@@ -146,8 +146,15 @@ void handleBuildConstKeyMap(Trace& t, FrameState& f, const Instr& in) {
 
 void handleBuildString(Trace& t, FrameState& f, const Instr& in) {
   ObjectRef parts = checked(PyList_New(0));
-  for (Value* v : f.popMany(static_cast<size_t>(in.arg))) {
+  std::vector<Value*> items = f.popMany(static_cast<size_t>(in.arg));
+  for (Value* v : items) {
     PyObject* c = t.constant(v);
+    if (!c && isLateText(v)) {
+      Value* late = lateJoin(t, t.string(""), items);
+      if (!late) unsupported(BreakReason::UnsupportedText, "a string made from computed values");
+      f.push(late);
+      return;
+    }
     if (!c) unsupported(BreakReason::UnsupportedText, "a string made from " + describe(v));
     checkedStatus(PyList_Append(parts.get(), c));
   }

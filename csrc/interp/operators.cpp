@@ -215,6 +215,11 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
+  if (isLateText(a) || (isLateText(b) && base != 6)) {
+    if (base == 0 && t.typeOf(a) == &PyUnicode_Type && t.typeOf(b) == &PyUnicode_Type)
+      if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
+    unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
+  }
   if (isTensor(a) || isTensor(b)) {
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
@@ -237,16 +242,26 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     }
     std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
     ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
+    bool late = false;
     for (size_t i = 0; i < parts.size(); i++) {
-      ObjectRef part = snapshot(t, parts[i]);
+      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) ? nullptr : snapshot(t, parts[i]);
       if (!part) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
           if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
             unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
-        part = ObjectRef::share(t.constant(str(t, parts[i])));
+        parts[i] = str(t, parts[i]);
+        PyObject* c = t.constant(parts[i]);
+        late |= !c;
+        part = ObjectRef::share(c ? c : Py_None);
+      } else {
+        parts[i] = t.real(part);
       }
       PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
+    }
+    if (late) {
+      Value* text = lateText(t, operatorFunction("mod"), {{a, t.tuple(parts)}, {}});
+      return text ? text : throw Unsupported{BreakReason::UnsupportedOperator, "% with computed values"};
     }
     return t.real(native(t, PyUnicode_Format(ca, args.get())));
   }
@@ -587,7 +602,28 @@ PyObject* Trace::snapshot(Value* v) {
   return copy ? keep(std::move(copy)) : nullptr;
 }
 
+namespace {
+
+// "".join of texts, now or after the graph.
+Value* joinText(Trace& t, const std::vector<Value*>& parts) {
+  ObjectRef texts = checked(PyList_New(0));
+  for (Value* part : parts) {
+    PyObject* c = t.constant(part);
+    if (!c || !PyUnicode_Check(c)) {
+      if (Value* late = lateJoin(t, t.string(""), parts)) return late;
+      unsupported(BreakReason::UnsupportedOperator, "a text made from " + describe(part));
+    }
+    checkedStatus(PyList_Append(texts.get(), c));
+  }
+  ObjectRef empty = checked(PyUnicode_FromString(""));
+  return t.real(native(t, PyUnicode_Join(empty.get(), texts.get())));
+}
+
+}  // namespace
+
 Value* repr(Trace& t, Value* v) {
+  if (isTensor(v) || isLateText(v))
+    if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
   struct Leave {
@@ -595,15 +631,15 @@ Value* repr(Trace& t, Value* v) {
     ~Leave() { depth--; }
   } leave{t.depth};
   auto joined = [&](const std::vector<Value*>& items, const char* open, const char* close) {
-    std::string out = open;
+    std::vector<Value*> parts{t.string(open)};
     for (size_t i = 0; i < items.size(); i++) {
-      PyObject* c = t.constant(repr(t, items[i]));
-      if (i) out += ", ";
-      out += PyUnicode_AsUTF8(c);
+      if (i) parts.push_back(t.string(", "));
+      parts.push_back(repr(t, items[i]));
     }
-    return t.string((out + close).c_str());
+    parts.push_back(t.string(close));
+    return joinText(t, parts);
   };
-  if (v->kind == Kind::List) return joined(itemsOf(t, v), "[", "]");
+  if (v->kind == Kind::List && as<ListValue>(v)->type == &PyList_Type) return joined(itemsOf(t, v), "[", "]");
   if (v->kind == Kind::Tuple && as<TupleValue>(v)->type == &PyTuple_Type) {
     auto items = itemsOf(t, v);
     return joined(items, "(", items.size() == 1 ? ",)" : ")");
@@ -611,13 +647,17 @@ Value* repr(Trace& t, Value* v) {
   if (v->kind == Kind::Dict && as<DictValue>(v)->type == &PyDict_Type) {
     auto* d = as<DictValue>(v);
     t.complete(d);
-    std::string out = "{";
-    for (const DictEntry& e : d->entries) {
+    std::vector<Value*> parts{t.string("{")};
+    for (size_t i = 0; i < d->entries.size(); i++) {
+      DictEntry e = d->entries[i];
       if (!e.value) continue;
-      if (out.size() > 1) out += ", ";
-      out += std::string(PyUnicode_AsUTF8(t.constant(repr(t, e.key.value)))) + ": " + PyUnicode_AsUTF8(t.constant(repr(t, e.value)));
+      if (parts.size() > 1) parts.push_back(t.string(", "));
+      parts.push_back(repr(t, e.key.value));
+      parts.push_back(t.string(": "));
+      parts.push_back(repr(t, e.value));
     }
-    return t.string((out + "}").c_str());
+    parts.push_back(t.string("}"));
+    return joinText(t, parts);
   }
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
@@ -637,6 +677,9 @@ Value* repr(Trace& t, Value* v) {
 }
 
 Value* str(Trace& t, Value* v) {
+  if (isLateText(v)) return v;
+  if (isTensor(v))
+    if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);
@@ -675,6 +718,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
+  if (isTensor(v) || isLateText(v))
+    if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
@@ -683,7 +728,9 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   PyObject* c = t.constant(v);
   if (!c) {
     v = str(t, v);
+    if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
     c = t.constant(v);
+    if (!c) unsupported(BreakReason::UnsupportedOperator, "formatting " + describe(v));
   }
   return t.real(native(t, PyObject_Format(c, cs)));
 }

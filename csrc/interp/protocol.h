@@ -100,6 +100,13 @@ Value* typeValue(Trace& t, Value* v);
 Value* format(Trace& t, Value* v, Value* specOrNull, int conversion);
 Value* str(Trace& t, Value* v);
 Value* repr(Trace& t, Value* v);
+// A str that shows tensors and is made after the graph: callable(args) with constants, tensors and other such texts. Nothing but
+// formatting, joining and output can use it. Null where an argument is something else.
+Value* lateText(Trace& t, PyObject* callable, CallArgs args);
+Value* lateJoin(Trace& t, Value* separator, const std::vector<Value*>& parts);
+bool isLateText(Value* v);
+// Whether v means the same after the graph as now: constants, late texts, tensors (which nothing may write to from now on).
+bool canReadLater(Trace& t, Value* v);
 
 // ---- numbers ----
 // v as a C integer, where it is a constant that is one.
@@ -121,6 +128,8 @@ ObjectRef snapshot(Trace& t, Value* v);
 // ---- torch ----
 // Adds an operation to the graph and returns its result. target: callable, or str for a tensor method.
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args);
+// The same for a function whose inside is not looked at: what it returns is found with fake tensors.
+Value* recordOpaque(Trace& t, PyObject* function, CallArgs args);
 // True where a tensor is among the arguments, also inside lists, tuples and dicts.
 bool hasTensor(Value* v);
 bool hasTensor(const CallArgs& args);
@@ -129,6 +138,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: abse
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 // The Python function that is traced instead of a C callable, or null.
 PyObject* polyfillOf(PyObject* callable);
+// A call that decorators (allow_in_graph, ...) or torch._dynamo.config say something about; `known` false for all others.
+Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 
 std::string describe(Value* v);  // for messages
 // module.qualname() of a callable, as CPython's messages about bad calls have it.

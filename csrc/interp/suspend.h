@@ -9,8 +9,8 @@ namespace cdynamo {
 
 struct Suspension {
   std::vector<ResumeChain::Frame> frames;  // outermost first
-  std::vector<Value*> values;          // what they carry: of each its values, then its cells
-  int line = 0;                        // of the instruction that is not captured
+  std::vector<Value*> values;              // what they carry: of each its values, then its cells
+  int line = 0;                            // of the instruction that is not captured
 };
 
 // The frames that can go on after a break in the innermost one, outermost first. Where C++ code between two frames was

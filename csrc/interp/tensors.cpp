@@ -1,5 +1,6 @@
 // Tensors in the trace: recording operations, attributes, operands.
 #include <cstring>
+#include <functional>
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
@@ -124,11 +125,18 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
         std::vector<Arg> args(2);
         args[0].kind = Arg::NodeRef;
         args[0].node = node;
-        args[1].object = checked(PyLong_FromSize_t(i));
+        args[1].object = result.kind == ResultMeta::Dict ? ObjectRef::share(PyTuple_GET_ITEM(result.object.get(), static_cast<Py_ssize_t>(i)))
+                                                         : checked(PyLong_FromSize_t(i));
         Node* item = t.graph.add(NodeOp::CallFunction, ObjectRef::share(getitemFunction()), std::move(args), {});
         item->result = result.items[i];
         item->place = t.place;
         items.push_back(valueOf(t, item, item->result));
+      }
+      if (result.kind == ResultMeta::Dict) {
+        DictValue* dict = t.dict();
+        for (size_t i = 0; i < items.size(); i++)
+          t.dictSet(dict, t.keyOf(t.realShared(PyTuple_GET_ITEM(result.object.get(), static_cast<Py_ssize_t>(i)))), items[i]);
+        return dict;
       }
       if (result.kind == ResultMeta::List) return t.list(std::move(items));
       return t.tuple(std::move(items), result.kind == ResultMeta::NamedTuple ? reinterpret_cast<PyTypeObject*>(result.object.get()) : &PyTuple_Type);
@@ -194,6 +202,7 @@ bool mayGiveView(const std::string& name) {
                           "adjoint",
                           "alias",
                           "contiguous",
+                          "detach",
                           "to",
                           "type_as",
                           "numpy_T",
@@ -242,6 +251,30 @@ bool givesOperandBack(const std::string& name, const CallArgs& args, const Resul
 
 }  // namespace
 
+namespace {
+
+void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
+  if (isTensor(v)) visit(as<TensorValue>(v));
+  if (v->kind == Kind::List)
+    for (Value* item : as<ListValue>(v)->items) forEachTensor(item, visit);
+  if (v->kind == Kind::Tuple)
+    for (Value* item : as<TupleValue>(v)->items) forEachTensor(item, visit);
+}
+
+// Operations that may write to more than their first operand: running statistics, lists of tensors, whatever an operator of
+// torch.ops does. Texts that are made after the graph must not show any of these operands.
+void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
+  bool writes = isTorchOperatorType(Py_TYPE(target)) || name.find("batch_norm") != std::string::npos ||
+                name.find("instance_norm") != std::string::npos || name.find("embedding") != std::string::npos || name.compare(0, 6, "_fused") == 0 ||
+                (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
+  if (!writes) return;
+  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
+  for (Value* v : args.args) forEachTensor(v, check);
+  for (const auto& [key, v] : args.kwargs) forEachTensor(v, check);
+}
+
+}  // namespace
+
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
@@ -266,6 +299,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
   std::string name = nameOf(target, isMethod);
+  if (t.hasLateReads()) checkHiddenWrites(t, target, name, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
     // What it returns is the operand itself, with its new shape.
     if (!after) after = result.tensor;
@@ -296,6 +330,42 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   Value* made = valueOf(t, node, node->result);
   if (!args.args.empty() && isTensor(args.args[0]) && mayGiveView(name)) noteViews(t, made, as<TensorValue>(args.args[0]));
   return made;
+}
+
+namespace {
+
+bool onlyTensors(const ResultMeta& result) {
+  if (result.kind == ResultMeta::Constant) return false;
+  for (const ResultMeta& item : result.items)
+    if (!onlyTensors(item)) return false;
+  return true;
+}
+
+}  // namespace
+
+Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
+  std::vector<Arg> operands;
+  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  std::vector<std::pair<ObjectRef, Arg>> keywords;
+  for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
+  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
+  for (Value* v : args.args) forEachTensor(v, check);
+  for (const auto& [name, v] : args.kwargs) forEachTensor(v, check);
+  ResultMeta result;
+  try {
+    result = inferByFake({function, false, operands, keywords, gradEnabled()});
+  } catch (ShapeError& error) {
+    throw Raised{t.real(error.exception)};
+  } catch (ShapeUnknown& unknown) {
+    unsupported(BreakReason::DataDependentShape, unknown.reason);
+  }
+  // A number would be that of a run with fake tensors.
+  if (!onlyTensors(result))
+    unsupported(BreakReason::UnsupportedCall, describe(t.realShared(function)) + ", which returns more than tensors, in a graph");
+  Node* node = t.graph.add(NodeOp::CallFunction, ObjectRef::share(function), std::move(operands), std::move(keywords));
+  node->place = t.place;
+  node->result = std::move(result);
+  return valueOf(t, node, node->result);
 }
 
 // ---- attributes ------------------------------------------------------------------------------------------------------

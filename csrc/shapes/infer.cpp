@@ -319,6 +319,10 @@ ResultMeta parse(PyObject* tree, const Describer& describer) {
     result.kind = ResultMeta::NamedTuple;
     result.object = ObjectRef::share(item(1));
     first = 2;
+  } else if (kind == "dict") {
+    result.kind = ResultMeta::Dict;
+    result.object = ObjectRef::share(item(1));
+    first = 2;
   } else {
     result.kind = kind == "list" ? ResultMeta::List : ResultMeta::Tuple;
   }

@@ -28,7 +28,9 @@ bool isEnumMember(PyObject* object) {
 }
 
 void Trace::touch(HeapValue* v) {
-  if (v->mutated || !v->real) return;
+  if (!v->real) return;
+  if (orderedAfter_) unsupported(BreakReason::UnsupportedMutation, "a change of an existing object after output that could show its order");
+  if (v->mutated) return;
   journal.set(v->mutated, true);
   mutated_.push_back(v);
   journal.onRollback([this] { mutated_.pop_back(); });
@@ -358,6 +360,7 @@ DictValue* Trace::dictOf(InstanceValue* i) {
   if (i->dict) return i->dict;
   if (!i->real) {
     auto* made = dict();
+    made->instance = i;
     journal.set(i->dict, made);
     return made;
   }

@@ -372,10 +372,22 @@ void Trace::observe(TensorValue* t) {
   journal.set(t->observed, true);
 }
 
+namespace {
+
+// Marked by mark_static_address(x, guard=True).
+bool hasFixedAddress(PyObject* tensor) {
+  PyObject* dict = instanceDict(tensor);
+  PyObject* kind = dict ? PyDict_GetItemString(dict, "_dynamo_static_input_type") : nullptr;
+  return kind && PyUnicode_Check(kind) && PyUnicode_CompareWithASCIIString(kind, "guarded") == 0;
+}
+
+}  // namespace
+
 Node* Trace::nodeOf(TensorValue* t) {
   if (t->node) return t->node;
   CD_CHECK(t->source != nullptr, "a tensor without node and source");
   observe(t);
+  if (hasFixedAddress(t->real)) facts.identityIs(t->source, t->real);
   Node* node = graph.add(NodeOp::Placeholder, checked(PyUnicode_FromString(sources.name(t->source).c_str())), {}, {});
   node->source = t->source;
   node->example = t->real;
@@ -387,6 +399,7 @@ Node* Trace::nodeOf(TensorValue* t) {
 }
 
 void Trace::noteTensorWrite(TensorValue* v) {
+  checkLateReads(v);
   for (TensorValue* root = v; root; root = root->base) {
     if (!root->source) continue;
     for (TensorValue* known : writtenTensors_)

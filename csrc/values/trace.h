@@ -54,6 +54,7 @@ struct TraceOptions {
   bool fullgraph = false;
   bool openArguments = false;                        // every int argument is open
   const std::set<std::string>* openNames = nullptr;  // names of sources whose numbers are open
+  bool errorOnBreak = false;                         // error_on_graph_break, as it stands at this point of the program; journaled
   int maxInlineDepth = 900;
 };
 
@@ -149,6 +150,18 @@ class Trace {
   // An operation of the graph writes to the tensor's data.
   void noteTensorWrite(TensorValue* t);
   const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
+
+  // ---- what is put off until after the graph ----
+  OutputRules output;
+  UserMarks marks;
+  const std::vector<Effect>& effects() const { return effects_; }
+  // Adds an effect at the current place of the program. Throws Unsupported where its order among the writes cannot be kept.
+  void defer(LateCall call, bool ordered);
+  // The tensor's data are read after the graph: no later operation may write to them.
+  void readLater(TensorValue* t);
+  bool hasLateReads() const { return !lateReads_.empty(); }
+  // An operation is about to write to data that `t` may share.
+  void checkLateReads(TensorValue* t);
   // Every existing object that was changed, in order of first touch.
   const std::vector<HeapValue*>& mutated() const { return mutated_; }
   const std::vector<std::unique_ptr<Value>>& arena() const { return arena_; }
@@ -209,6 +222,10 @@ class Trace {
   std::vector<HeapValue*> mutated_;
   std::vector<TensorValue*> inputTensors_;
   std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
+  std::vector<TensorValue*> lateReads_;       // roots of what late texts and effects show
+  std::vector<Effect> effects_;
+  bool orderedEffects_ = false;  // one of them is ordered
+  bool orderedAfter_ = false;    // and one of those comes after a write
   std::vector<EnteredState> entered_;
   std::unordered_map<PyObject*, DictValue*> exceptionAttributes_;
   Value *none_, *true_, *false_, *unbound_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "graph/graph.h"
 #include "shapes/tensor_meta.h"
 #include "source/source.h"
+#include "values/effects.h"
 
 namespace cdynamo {
 
@@ -113,6 +115,8 @@ struct DictEntry {
   bool written = false;    // differs from what `real` holds
 };
 
+struct InstanceValue;
+
 // Insertion-ordered; entries are never erased from the vector while tracing, only marked.
 struct DictValue final : HeapValue {
   DictValue() : HeapValue(Kind::Dict) {}
@@ -122,7 +126,7 @@ struct DictValue final : HeapValue {
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
   bool keysGuarded = false;
   Value* defaultFactory = nullptr;
-  PyObject* shadowOf = nullptr;  // borrowed: the instance whose __dict__ this is, where known
+  InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
 };
 
 struct SetValue final : HeapValue {
@@ -149,6 +153,7 @@ struct InstanceValue final : HeapValue {
   std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
   HeapValue* contents = nullptr;                    // ListValue, DictValue, TupleValue, SetValue
   Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
+  std::unique_ptr<LateCall> lateText;               // a str that shows tensors: made after the graph
 };
 
 struct CellValue final : HeapValue {

@@ -658,13 +658,13 @@ def locals_function(x):
     return x + 1, sorted(locals())
 
 
-@case(lambda: (t(3),), skip="PrintCall")
+@case(lambda: (t(3),))
 def prints(x):
     print("hello", x.shape)
     return x + 1
 
 
-@case(lambda: (t(3),), skip="UnknownFunction")
+@case(lambda: (t(3),))
 def warns(x):
     import warnings
 

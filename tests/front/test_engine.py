@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import stand_in
 import torch
@@ -18,7 +20,7 @@ def sums(x, y):
 
 
 def breaking(x):
-    print("side effect")
+    os.write(1, b"side effect\n")
     return x + 1
 
 
@@ -50,14 +52,14 @@ def test_explain():
     assert broken.break_reasons and any(frame.name == "breaking" for frame in broken.break_reasons[0].user_stack), str(broken)
 
 
-def test_fullgraph_says_why(capsys):
+def test_fullgraph_says_why(capfd):
     from torch._dynamo.exc import Unsupported
 
     with pytest.raises(Unsupported) as info:
         cdynamo.compile(breaking, backend="eager", fullgraph=True)(x)
-    assert "from user code:" in str(info.value) and 'print("side effect")' in str(info.value) and "Hint:" in str(info.value)
+    assert "from user code:" in str(info.value) and 'os.write(1, b"side effect' in str(info.value) and "Hint:" in str(info.value)
     assert torch.equal(cdynamo.compile(breaking, backend="eager")(x), x + 1)
-    assert capsys.readouterr().out == "side effect\n"
+    assert capfd.readouterr().out == "side effect\n"
 
 
 def test_recompiles_and_limit(caplog):

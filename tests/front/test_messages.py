@@ -110,6 +110,12 @@ def mask(x):
     return x[x > 0]
 
 
+@pytest.fixture(autouse=True)
+def output_breaks():
+    with cdynamo.config.patch(defer_output=False):
+        yield
+
+
 def prints(x):
     print("seen")
     return x + 1
@@ -147,7 +153,7 @@ CASES = {
     "UserBreak": (user_break, "Call to `torch._dynamo.graph_break()`"),
     "Disabled": (calls_disabled, "Skip calling `torch.compiler.disable()`d function"),
     "DataDependentShape": (mask, "Dynamic shape operator"),
-    "PrintCall": (prints, "Failed to trace builtin operator"),
+    "Output": (prints, "Failed to trace builtin operator"),
     "ClassStatement": (class_inside, "LOAD_BUILD_CLASS bytecode not supported"),
     "AutogradMethod": (backward, "Unsupported Tensor.backward() call"),
     "TensorAsIndex": (indexed, "unsupported index(Tensor)"),
