@@ -54,7 +54,7 @@ const Source* readSource(SourceTable& table, PyObject* tuple) {
   if (kind == "deque") return table.dequeItem(base, static_cast<int32_t>(intItem(tuple, 2)));
   if (kind == "weak") return table.weakReferent(base);
   if (kind == "number_tensor") return table.numberTensor(base);
-  constexpr const char* arithmetic[] = {"add", "sub", "mul", "floordiv", "mod", "truediv"};
+  constexpr const char* arithmetic[] = {"add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "le", "eq", "ne", "gt", "ge"};
   for (size_t i = 0; i < std::size(arithmetic); i++)
     if (kind == arithmetic[i]) return table.arithmetic(static_cast<Arithmetic>(i), base, readSource(table, item(tuple, 2)));
   unknown(kind);

@@ -38,6 +38,13 @@ bool takesNumberTensor(PyObject* target, bool isMethod) {
   return functions.count(target) != 0;
 }
 
+// Any comparison of numbers: a fact that it comes out as now.
+Value* decided(Trace& t, int op, Value* a, Value* b) {
+  Value* answer = t.computed(static_cast<Arithmetic>(static_cast<int>(Arithmetic::Less) + op), as<RealValue>(a), as<RealValue>(b));
+  if (answer) t.facts.identityIs(answer->source, realObject(answer));
+  return answer ? t.boolean(realObject(answer) == Py_True) : nullptr;
+}
+
 }  // namespace
 
 Value* openNumberOp(Trace& t, int base, Value* a, Value* b) {
@@ -51,13 +58,14 @@ Value* openNumberOp(Trace& t, int base, Value* a, Value* b) {
 
 Value* openNumberCompare(Trace& t, int op, Value* a, Value* b) {
   constexpr int swapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
-  if (!areOpenNumbers(a, b) || !PyLong_CheckExact(realObject(a)) || !PyLong_CheckExact(realObject(b))) return nullptr;
+  if (!areOpenNumbers(a, b)) return nullptr;
+  if (!PyLong_CheckExact(realObject(a)) || !PyLong_CheckExact(realObject(b))) return decided(t, op, a, b);
   if (!isOpen(a)) return openNumberCompare(t, swapped[op], b, a);
   Value* difference = a;
   PyObject* limit = nullptr;
   if (isOpen(b)) {
     difference = t.computed(Arithmetic::Sub, as<RealValue>(a), as<RealValue>(b));
-    if (!difference) return nullptr;
+    if (!difference) return decided(t, op, a, b);
   } else {
     t.typeOf(a);
     limit = t.constant(b);
@@ -65,7 +73,7 @@ Value* openNumberCompare(Trace& t, int op, Value* a, Value* b) {
   int overflow = 0;
   int64_t n = PyLong_AsLongLong(realObject(difference)), c = limit ? PyLong_AsLongLongAndOverflow(limit, &overflow) : 0;
   // The ends of int64 are no bounds.
-  if (overflow || c <= INT64_MIN + 1 || c >= INT64_MAX - 1) return nullptr;
+  if (overflow || c <= INT64_MIN + 1 || c >= INT64_MAX - 1) return decided(t, op, a, b);
   bool less = n < c;
   bool more = n > c;
   if (op == Py_EQ || op == Py_NE) {

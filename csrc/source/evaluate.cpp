@@ -94,6 +94,7 @@ ObjectRef compute(Arithmetic op, PyObject* left, PyObject* right) {
     case Arithmetic::FloorDiv: made = PyNumber_FloorDivide(left, right); break;
     case Arithmetic::Mod: made = PyNumber_Remainder(left, right); break;
     case Arithmetic::TrueDiv: made = PyNumber_TrueDivide(left, right); break;
+    default: made = PyObject_RichCompare(left, right, static_cast<int>(op) - static_cast<int>(Arithmetic::Less)); break;
   }
   if (!made) PyErr_Clear();
   return ObjectRef::steal(made);

@@ -105,7 +105,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
     case SourceKind::Type: return "type(" + sourceName(s->base, localNames, rootGlobals) + ")";
     case SourceKind::WeakReferent: return sourceName(s->base, localNames, rootGlobals) + "()";
     case SourceKind::Arithmetic: {
-      constexpr const char* signs[] = {" + ", " - ", "*", "//", "%", "/"};
+      constexpr const char* signs[] = {" + ", " - ", "*", "//", "%", "/", " < ", " <= ", " == ", " != ", " > ", " >= "};
       auto part = [&](const Source* side) {
         std::string text = sourceName(side, localNames, rootGlobals);
         return side->kind == SourceKind::Arithmetic ? "(" + text + ")" : text;

@@ -31,7 +31,8 @@ enum class SourceKind : uint8_t {
 };
 
 // What can be computed from numbers of the frame's inputs. All exact, by CPython's own rules.
-enum class Arithmetic : int32_t { Add, Sub, Mul, FloorDiv, Mod, TrueDiv };
+// The comparisons are in the order of Py_LT ... Py_GE.
+enum class Arithmetic : int32_t { Add, Sub, Mul, FloorDiv, Mod, TrueDiv, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual };
 
 struct Source {
   SourceKind kind;

@@ -357,6 +357,7 @@ PyObject* Trace::constant(Value* v) {
 PyObject* Trace::identity(Value* v) {
   PyObject* object = realObject(v);
   if (v->source == nullptr || v->source->kind == SourceKind::Pinned) return object;
+  if (v->source->kind == SourceKind::Arithmetic) return constant(v);  // a new object in each call
   if (PyFunction_Check(object) && !(v->source->kind == SourceKind::DictItem && v->source->base->kind == SourceKind::Pinned)) {
     // The same code in a new function object is the same function to us.
     facts.functionIs(v->source, object);

@@ -200,6 +200,55 @@ def test_a_branch_makes_two_captures():
     assert "INT_RANGE: L['n'] <= 4" in f.guards() and "INT_RANGE: 5 <= L['n']" in f.guards()
 
 
+def test_comparisons_of_floats():
+    f = Counted(lambda x, a, b: (x * a if a > b else x - a, a == 1.5, a <= 2, b != 2))
+    x = torch.arange(3.0)
+    for a in (0.5, 1.5, 2.5, -0.0, 0.0, math.inf, math.nan, 2):
+        for b in (0.25, 1.75, math.nan):
+            assert same(f(x, a, b), f.fn(x, a, b)), (a, b)
+    assert "ID_MATCH: L['a'] > L['b'] is True" in f.guards()
+    g = Counted(lambda x, rate: x * rate if rate > 0.5 else x - rate)
+    for i in range(20):
+        assert same(g(x, i / 10), g.fn(x, i / 10))
+    assert g.captures == 3
+
+
+def test_comparisons_at_the_ends():
+    f = Counted(lambda x, n: (x, n < 2**63 - 1, n > -(2**63), n < 2**70, n - (2**62) < 5, n + 2**62 > 5, n == 2**63 - 1))
+    x = torch.arange(3.0)
+    for n in (1, 2, 2**63 - 1, -(2**63), 2**62 + 4, 2**62 + 5, 2**63, 2**70, -(2**70), 2**63 - 2):
+        assert same(f(x, n), f.fn(x, n)), n
+
+
+def test_uses_that_stay_open():
+    f = Counted(lambda x, n: x * int(n) + max(n, -100) - abs(n) + (5 if n in (-50, -40) else 6))
+    x = torch.arange(3.0)
+    for n in range(20):
+        assert same(f(x, n), f.fn(x, n)), n
+    assert f.captures == 2
+    assert same(f(x, -3), f.fn(x, -3)) and same(f(x, -40), f.fn(x, -40))
+
+
+def test_printing(capsys):
+    def fn(x, n):
+        print("n is", n, n + 1, n / 2)
+        return x * n
+
+    f = Counted(fn)
+    x = torch.arange(3.0)
+    for n in range(6):
+        assert same(f(x, n), x * n)
+        assert capsys.readouterr().out == f"n is {n} {n + 1} {n / 2}\n"
+    assert f.captures == 2
+
+
+def test_id_of_what_was_computed():
+    f = Counted(lambda x, n: (x * n, id(n + 1000) is None, (n + 1000) in [n + 1000], [n, n + 1].index(n + 1)))
+    x = torch.arange(3.0)
+    for n in (3, 4, 1000, 1001):
+        assert same(f(x, n), f.fn(x, n))
+
+
 def test_two_open_numbers_against_each_other():
     f = Counted(lambda x, a, b: x + a if a < b else x - b)
     x = torch.arange(3.0)
@@ -484,6 +533,24 @@ def test_for_counter():
     before = f.captures
     assert same(f(x, 9_000), fn(x, 9_000))
     assert f.captures <= before + 2
+
+
+def test_a_value_read_from_a_tensor_in_a_loop():
+    def fn(x):
+        best, steps = 1e9, 0
+        while True:
+            x = x * 0.9
+            loss = x.sum().item()
+            if loss < best - 0.01:
+                best = loss
+            else:
+                break
+            steps += 1
+        return x, best, steps
+
+    f = Counted(fn)
+    assert same(f(torch.ones(3)), fn(torch.ones(3)))
+    assert f.captures <= 8
 
 
 def test_float_in_a_loop():
