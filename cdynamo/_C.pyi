@@ -47,6 +47,8 @@ def configure(
     recompile_limit: int = ...,
     accumulated_limit: int = ...,
     strict: bool = ...,
+    break_every: int = ...,
+    skip_blocks: bool = ...,
     on_miss: Callable[[], None] | None = ...,
     on_recompile: Callable[[Any, list[str]], None] | None = ...,
     on_limit: Callable[[Any, int, list[str], Any], None] | None = ...,  # function, limit, reasons, options

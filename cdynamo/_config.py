@@ -14,10 +14,13 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     "strict": (os.environ.get("CDYNAMO_STRICT", "0") not in ("", "0"), False),
     # Where crash reports are written.
     "report_directory": (os.environ.get("CDYNAMO_REPORTS", "cdynamo-reports"), False),
-    # Skip frames that break inside loops, `with` and `try`, as torch._dynamo does; for comparisons.
-    "reference_break_rules": (False, False),
+    # "skip": frames that break inside loops, `with` and `try` run eagerly, and a break in an inlined call is one in its caller,
+    # as torch._dynamo has it; for comparisons. "continue": they go on after the break.
+    "break_in_blocks": ("continue", False),
     # print(), logging and warnings.warn() run after the graph where nobody can see the difference; False: they split the graph.
     "defer_output": (True, False),
+    # Break every capture at its nth instruction; for tests of breaks.
+    "break_every": (int(os.environ.get("CDYNAMO_BREAK_EVERY", "0")), False),
     # How many captures one code object may have before it runs eagerly.
     "recompile_limit": (8, True),
     "accumulated_recompile_limit": (256, True),

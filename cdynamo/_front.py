@@ -36,7 +36,9 @@ def connect() -> None:
 
 def sync_settings() -> None:
     """Hands the limits to the engine. torch._dynamo.config tells nobody of its changes, so this is also done around each capture."""
-    _C.configure(recompile_limit=config.recompile_limit, accumulated_limit=config.accumulated_recompile_limit)
+    _C.configure(
+        recompile_limit=config.recompile_limit, accumulated_limit=config.accumulated_recompile_limit, break_every=config.break_every, skip_blocks=config.break_in_blocks == "skip"
+    )
 
 
 def reset() -> None:

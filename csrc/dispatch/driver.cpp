@@ -85,9 +85,11 @@ class Driver {
     for (;;) {
       // These frames have ended, or stopped at an instruction that CPython is to run.
       bool goesOn = false;
+      bool eagerly = false;
       ReturnTo action = ReturnTo::Native;
       if (outcome.suspended) {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
+        eagerly = outcome.suspended->eagerAfter;
         outcome = {};
         goesOn = runStep(frames_.back());
         if (!goesOn) {
@@ -103,7 +105,7 @@ class Driver {
         if (result && !goesOn) action = ReturnTo::Native;  // raised by the caller's own instruction
       }
       if (!goesOn && !unwind(action)) return nullptr;
-      outcome = goOn(count);
+      outcome = eagerly ? goOnEagerly(count) : goOn(count);
     }
   }
 
@@ -178,7 +180,13 @@ class Driver {
     FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get()};
     CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
+    return goOnEagerly(count);
+  }
+
+  CallOutcome goOnEagerly(size_t& count) {
     count = 1;
+    ActiveFrame& innermost = frames_.back();
+    handled_.set(innermost);
     return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
   }
 
@@ -246,6 +254,7 @@ class Driver {
   // A part of the innermost frame that CPython runs, called from frames that look like those outside it. What it calls may
   // be captured.
   ObjectRef runEagerly(PyCodeObject* code, ActiveFrame& f) {
+    ensureTraceback(f);
     ObjectRef function = functionOf(code, f);
     skipCode(reinterpret_cast<PyObject*>(code));
     FrameHookScope hook(root_->options(), limit_);
@@ -263,6 +272,17 @@ class Driver {
     ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(carriers[0].get(), pending[0].args, 1, nullptr));
     if (!result) dropCarriers(outside);
     return result;
+  }
+
+  // CPython hands the traceback to __exit__ unasked and crashes where there is none: a real exception that was raised while
+  // tracing gets an entry of this frame.
+  static void ensureTraceback(const ActiveFrame& f) {
+    if (f.at->code->at(f.at->index).op != Op::WithExceptStart) return;
+    PyObject* exception = f.values[f.values.size() - 1 - f.at->handled].get();
+    if (ObjectRef::steal(PyException_GetTraceback(exception))) return;
+    ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception));
+    ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
+    fetchException();
   }
 
   // A function f(callee) that only calls it, in a frame that has the name and line of this one.

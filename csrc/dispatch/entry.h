@@ -25,6 +25,7 @@ struct Entry {
   // Not empty: the capture ended in a break. The result is a tuple of what these frames, outermost first, carry over: the
   // values of each, then its cells.
   std::vector<ResumeChain::Frame> suspended;
+  bool eagerAfter = false;  // the rest of the innermost of them is not captured
   // What the front calls this capture, a str such as "0/1" that reports of misses begin with; or null.
   ObjectRef record;
   uint64_t hits = 0;

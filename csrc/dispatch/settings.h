@@ -13,6 +13,10 @@ struct DispatchSettings {
   int accumulatedLimit = 256;
   // A new capture whose guards do not hold, and engine failures, raise instead of running eagerly.
   bool strict = false;
+  // The reference's decisions for breaks in loops, with and try: the frame runs eagerly.
+  bool skipBlocks = false;
+  // For tests of breaks: every capture breaks at its nth instruction. 0: it does not.
+  int breakEvery = 0;
   // on_recompile(function, [why each entry missed]); on_limit(function, limit, reasons, options), once per code
   // (at every call while it raises); on_miss() before a recompile is considered, so that the front can refresh the settings; on_engine_error(
   // function, text). Null: nothing, a RuntimeWarning, a RuntimeWarning. What they raise fails the call.

@@ -42,25 +42,28 @@ bool setStance(Stance& stance, const char* name) {
 }
 
 PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"stance",   "recompile_limit", "accumulated_limit", "strict",        "on_miss", "on_recompile",
-                                "on_limit", "on_engine_error", "other_backend",     "force_backend", nullptr};
+  static const char* names[] = {"stance",   "recompile_limit", "accumulated_limit", "strict",        "on_miss",     "on_recompile",
+                                "on_limit", "on_engine_error", "other_backend",     "force_backend", "break_every", "skip_blocks", nullptr};
   DispatchSettings& settings = dispatchSettings();
   const char* stance = nullptr;
   int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;
-  int force = settings.forceBackend;
+  int force = settings.forceBackend, every = settings.breakEvery, blocks = settings.skipBlocks;
   PyObject *onMiss = nullptr, *onRecompile = nullptr, *onLimit = nullptr, *onEngineError = nullptr, *otherBackend = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOOOp", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
-                                   &onLimit, &onEngineError, &otherBackend, &force))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOOOpip", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
+                                   &onLimit, &onEngineError, &otherBackend, &force, &every, &blocks))
     return nullptr;
   ObjectRef before = ObjectRef::steal(Py_BuildValue(
-      "{s:s,s:i,s:i,s:O,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
-      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "on_miss", orNone(settings.onMiss),
+      "{s:s,s:i,s:i,s:O,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
+      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "break_every",
+      settings.breakEvery, "on_miss", orNone(settings.onMiss),
       "on_recompile", orNone(settings.onRecompile), "on_limit", orNone(settings.onLimit), "on_engine_error", orNone(settings.onEngineError)));
   if (!before || !setStance(settings.stance, stance)) return nullptr;
   settings.recompileLimit = limit;
   settings.accumulatedLimit = total;
   settings.strict = strict;
   settings.forceBackend = force;
+  settings.breakEvery = every;
+  settings.skipBlocks = blocks;
   if (!setCallback(settings.onMiss, onMiss) || !setCallback(settings.onRecompile, onRecompile) || !setCallback(settings.onLimit, onLimit) ||
       !setCallback(settings.onEngineError, onEngineError) || !setCallback(settings.otherBackend, otherBackend))
     return nullptr;

@@ -5,7 +5,7 @@
 namespace cdynamo {
 
 // Adds CompiledFunction, CompiledModuleCall and
-//   configure(*, stance, recompile_limit, accumulated_limit, strict, on_miss, on_recompile, on_limit, on_engine_error): sets what is
+//   configure(*, stance, recompile_limit, accumulated_limit, strict, break_every, on_miss, on_recompile, on_limit, on_engine_error): sets what is
 //       given (None clears a callback); stance is "default", "force_eager", "eager_on_recompile", "fail_on_recompile" or "eager_then_compile".
 //       Returns a dict with the settings of before, which configure(**dict) restores
 //   reset_caches(): forgets every capture, at any time

@@ -141,11 +141,14 @@ bool isResumable(const Code& code) {
   return !(traitsOf(code).readsSelf && code.localsplusCount() > 0 && code.isCellOrFree(0) && code.argcount() > 0);
 }
 
-const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<bool>& bound, std::vector<bool> stack, bool handled) {
+const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& states, std::vector<bool> stack, bool handled) {
   LiveSet live = liveAt(code, index);
   std::vector<int> locals;
-  for (int slot = 0; slot < code.localsplusCount(); slot++)
-    if (bound[static_cast<size_t>(slot)] && isCarried(code, live, slot)) locals.push_back(slot);
+  for (int slot = 0; slot < code.localsplusCount(); slot++) {
+    LocalState state = states[static_cast<size_t>(slot)];
+    if (code.isCellOrFree(slot) || state == LocalState::Unbound) continue;
+    if (state == LocalState::Kept || isCarried(code, live, slot)) locals.push_back(slot);
+  }
   return intern(decodeShared(code.pyCode()), index, std::move(locals), std::move(stack), handled);
 }
 
@@ -224,11 +227,12 @@ namespace {
 
 // The edge to instruction `to`, with `kept` slots of the stack and then `pushed` new values.
 ResumeEdge edgeTo(const ResumePoint& from, InstrIndex to, size_t kept, const std::vector<int>& pushed) {
-  LiveSet live = liveAt(*from.code, to);
+  LiveSet live = liveAt(*from.code, to), before = liveAt(*from.code, from.index);
   ResumeEdge edge;
   std::vector<int> locals;
   for (size_t i = 0; i < from.locals.size(); i++) {
-    if (!isCarried(*from.code, live, from.locals[i])) continue;
+    // What was kept without being readable is kept on.
+    if (isCarried(*from.code, before, from.locals[i]) && !isCarried(*from.code, live, from.locals[i])) continue;
     locals.push_back(from.locals[i]);
     edge.take.push_back(static_cast<int>(i));
   }
@@ -289,13 +293,14 @@ class StepWriter {
   void exit(InstrIndex to, size_t same, bool raised) {
     const Code& code = *at_.code;
     const Instr& in = code.at(at_.index);
-    std::vector<bool> bound(static_cast<size_t>(code.localsplusCount()), false);
-    for (int slot : at_.locals) bound[static_cast<size_t>(slot)] = true;
-    if (!raised && in.op == Op::StoreFast) bound[static_cast<size_t>(in.arg)] = true;
-    if (!raised && (in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear)) bound[static_cast<size_t>(in.arg)] = false;
+    std::vector<LocalState> locals(static_cast<size_t>(code.localsplusCount()), LocalState::Unbound);
+    LiveSet before = liveAt(code, at_.index);
+    for (int slot : at_.locals) locals[static_cast<size_t>(slot)] = isCarried(code, before, slot) ? LocalState::Bound : LocalState::Kept;
+    if (!raised && in.op == Op::StoreFast) locals[static_cast<size_t>(in.arg)] = LocalState::Bound;
+    if (!raised && (in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear)) locals[static_cast<size_t>(in.arg)] = LocalState::Unbound;
     std::vector<bool> stack(static_cast<size_t>(code.depthAt(to)), true);
     for (size_t i = 0; i < same; i++) stack[i] = at_.stack[i];
-    const ResumePoint* point = resumePoint(code, to, bound, stack, at_.handled);
+    const ResumePoint* point = resumePoint(code, to, locals, stack, at_.handled);
     if (point->stackValues != point->stack.size()) {
       // Marks of unbound locals cannot go into a tuple: all slots are moved to locals, and those with values loaded again.
       for (size_t i = stack.size(); i-- > 0;) f_.a.storeFast(f_.temps[i]);

@@ -62,9 +62,11 @@ struct ResumePoint {
   mutable std::unique_ptr<ResumeEdge> return_[kReturnToCount], raise_, exhausted_;
 };
 
-// The point for this state, always the same object for the same state. `bound` and `stack` are by slot; locals that cannot
-// be read any more are not carried.
-const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<bool>& bound, std::vector<bool> stack, bool handled);
+enum class LocalState : uint8_t { Unbound, Bound, Kept };
+
+// The point for this state, always the same object for the same state. `locals` and `stack` are by slot. A bound local that
+// cannot be read any more is not carried, unless it is kept for its object's sake: eager would not let that die here.
+const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& locals, std::vector<bool> stack, bool handled);
 // Frames that go on together in one capture: the innermost first at its point, the others when the one inside returns.
 struct ResumeChain {
   struct Frame {

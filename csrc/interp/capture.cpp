@@ -121,6 +121,7 @@ class Capture {
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
     t.options.errorOnBreak = errorOnBreakNow();
+    if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
       return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {
@@ -128,7 +129,7 @@ class Capture {
       Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(userCode_), result, gradScope.before);
       return finish(t, std::move(emitted), {}, "return_value", globals, gradScope.before, start);
     } catch (Unsupported& problem) {
-      if (isFrameReason(problem.reason) || refusesBreaks(t)) return skip(&t, problem.reason, problem.what);
+      if (isFrameReason(t, problem.reason) || refusesBreaks(t)) return skip(&t, problem.reason, problem.what);
       return breakOff(t, problem, globals, gradScope.before, start);
     } catch (Uncaught&) {
       return breakOff(t, {BreakReason::UncaughtException, ""}, globals, gradScope.before, start);
@@ -247,14 +248,24 @@ class Capture {
   }
 
   // Reasons for which the frame as a whole is left to CPython.
-  static bool isFrameReason(BreakReason reason) { return reason == BreakReason::UserSkip || reason == BreakReason::RecursionLimit; }
+  bool isFrameReason(const Trace& t, BreakReason reason) const {
+    // A skip in a function that was inlined is a break in its caller.
+    return reason == BreakReason::RecursionLimit || (reason == BreakReason::UserSkip && (!t.failedFrame || !t.failedFrame->parent));
+  }
   bool refusesBreaks(const Trace& t) const { return fullgraph_ || t.options.errorOnBreak; }
 
   // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
   CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
                           std::chrono::steady_clock::time_point start) {
-    std::vector<FrameState*> frames = resumableFrames(t.failedFrame ? t.failedFrame : root_);
+    FrameState* innermost = t.failedFrame ? t.failedFrame : root_;
+    if (problem.reason == BreakReason::UserSkip) innermost = innermost->parent;
+    std::vector<FrameState*> frames = resumableFrames(innermost);
     const TracePlace* place = t.failedPlace ? t.failedPlace : t.place;
+    if (dispatchSettings().skipBlocks && problem.reason != BreakReason::UncaughtException) {
+      frames.resize(1);
+      const char* block = frames[0]->awaiting ? nullptr : unresumedBlock(*frames[0]);
+      if (block) return skip(&t, problem.reason, problem.what + ", in " + block + ": the frame is skipped (config.break_in_blocks)");
+    }
     std::string refused;
     for (; !frames.empty() && !frames.back()->awaiting; frames.pop_back()) {
       try {
@@ -262,6 +273,7 @@ class Capture {
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (problem.reason != BreakReason::UncaughtException) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
+        eagerAfter_ = problem.reason == BreakReason::UserStep;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;
@@ -283,6 +295,7 @@ class Capture {
     entry->globals = ObjectRef::share(fn->func_globals);
     entry->record = record_;
     entry->suspended = std::move(suspended);
+    entry->eagerAfter = eagerAfter_;
     std::vector<const Source*> wanted;
     ObjectRef program = ObjectRef::share(Py_None);
     bool hasGraph = t.graph.callCount() > 0;
@@ -384,6 +397,7 @@ class Capture {
   const ResumeChain* chain_;  // not null: frames that go on after a break
   PyObject* userCode_;        // the code that the user wrote
   FrameState* root_ = nullptr;
+  bool eagerAfter_ = false;  // the user asked that nothing after the break is captured
   bool fullgraph_ = false;
   ObjectRef record_;  // what the front calls this capture
   bool gradAtStart_ = gradEnabled();

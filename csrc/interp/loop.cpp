@@ -19,6 +19,27 @@ void setPlace(Trace& t, FrameState& f, int line) {
   t.place = p;
 }
 
+// False for what only moves a frame's own state: no break ever happens there, and CPython could not run it apart from its frame.
+bool canBreakAt(Op op) {
+  switch (op) {
+    case Op::Nop:
+    case Op::Resume:
+    case Op::MakeCell:
+    case Op::CopyFreeVars:
+    case Op::LoadClosure:
+    case Op::LoadFastAndClear:
+    case Op::ReturnValue:
+    case Op::ReturnGenerator:
+    case Op::YieldValue:
+    case Op::Send:
+    case Op::EndSend:
+    case Op::CleanupThrow:
+    case Op::PushExcInfo:
+    case Op::PopExcept: return false;
+    default: return true;
+  }
+}
+
 void runInstructions(Trace& t, FrameState& f) {
   const auto instrs = f.code->instrs();
   while (f.signal == Signal::Running) {
@@ -29,6 +50,10 @@ void runInstructions(Trace& t, FrameState& f) {
     f.atInstruction = t.checkpoint();
     t.tail = ReturnTo::Native;
     setPlace(t, f, in.pos.line);
+    if (t.untilBreak > 1)
+      t.untilBreak--;
+    else if (t.untilBreak == 1 && canBreakAt(in.op))
+      unsupported(BreakReason::UserBreak, "config.break_every");
     switch (in.op) {
 #define CD_OP(name, pops, pushes, operand) \
   case Op::name:                           \

@@ -52,7 +52,7 @@ void handleMakeFunction(Trace& t, FrameState& f, const Instr& in) {
   fn->type = &PyFunction_Type;
   fn->code = t.constant(f.pop());
   fn->globals = f.globals;
-  if (in.arg & 8) fn->closure = f.pop();
+  if (in.arg & 8) fn->closure = t.tuple(itemsOf(t, f.pop()));
   if (in.arg & 4) fn->annotations = f.pop();
   if (in.arg & 2) fn->kwdefaults = f.pop();
   if (in.arg & 1) fn->defaults = f.pop();

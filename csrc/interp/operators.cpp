@@ -1,4 +1,5 @@
 // Operators, comparisons, truth and text of symbolic values.
+#include <cmath>
 #include <cstring>
 
 #include "base/lookup.h"
@@ -317,10 +318,19 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return listA == listB;
 }
 
+bool isNan(Trace& t, Value* v) {
+  if (!isReal(v) || !PyFloat_CheckExact(realObject(v))) return false;
+  PyObject* number = t.constant(v);
+  return number && std::isnan(PyFloat_AS_DOUBLE(number));
+}
+
+Value* partsOfSlice(Trace& t, Value* slice) { return t.tuple({getAttr(t, slice, "start"), getAttr(t, slice, "stop"), getAttr(t, slice, "step")}); }
+
 }  // namespace
 
 bool equals(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  if (isNan(t, a) && isNan(t, b)) return isSame(t, a, b);  // not equal to itself, but containers ask for identity first
   return truth(t, compareOp(t, Py_EQ, a, b));
 }
 
@@ -362,6 +372,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
     }
   }
+  if (t.typeOf(a) == &PySlice_Type && t.typeOf(b) == &PySlice_Type) return compareOp(t, op, partsOfSlice(t, a), partsOfSlice(t, b));
   if (isSequenceLike(a) && isSequenceLike(b)) {
     if (!sequenceKindMatches(t, a, b)) {
       if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
@@ -420,6 +431,13 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
   if (op == Py_EQ || op == Py_NE) {
+    // An object of a C type that compares in its own way, with anything that it may know.
+    for (Value* v : {a, b}) {
+      auto compare = t.typeOf(v)->tp_richcompare;
+      bool opaque = v->kind == Kind::DictView || (isReal(v) && v->source && !t.isConstant(v) && t.typeOf(v) != &PySlice_Type);
+      if (opaque && a != b && compare && compare != PyBaseObject_Type.tp_richcompare)
+        unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
+    }
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));

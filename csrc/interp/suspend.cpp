@@ -1,8 +1,10 @@
 #include "interp/suspend.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/lookup.h"
+#include "cpython/compat.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -19,10 +21,29 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
-void describeFrame(FrameState& f, Value* handled, Suspension& out) {
+// Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
+bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
+  auto* heap = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
+  PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
+  if (object && v->source) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (type->tp_finalize || type->tp_del) return true;
+    if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
+    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) return true;
+  }
+  if (!isTensor(v) && !heap) return false;
+  for (const FrameState* f : frames)
+    for (Value* on : f->stack)
+      if (on == v) return true;
+  return false;
+}
+
+void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
   const Code& code = *f.code;
-  std::vector<bool> bound, stack;
-  for (Value* v : f.locals) bound.push_back(v && v->kind != Kind::Unbound);
+  std::vector<LocalState> bound;
+  std::vector<bool> stack;
+  for (Value* v : f.locals)
+    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(v, frames) ? LocalState::Kept : LocalState::Bound);
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);
@@ -50,8 +71,49 @@ Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
   Suspension made;
   made.line = last.code->lineOf(last.ip);
   for (size_t i = 0; i < frames.size(); i++)
-    describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, made);
+    describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
   return made;
+}
+
+namespace {
+
+bool isInLoop(const Code& code, InstrIndex at) {
+  for (InstrIndex i = at; i < code.size(); i++)
+    if (operandOf(code.at(i).op) == Operand::Jump && code.at(i).target <= at && code.at(i).target < i) return true;
+  return false;
+}
+
+// Managers that torch._dynamo enters again after the break.
+bool isTorchContext(Value* exit) {
+  auto* method = exit->kind == Kind::BoundMethod ? as<BoundMethodValue>(exit) : nullptr;
+  PyTypeObject* manager = method && method->self->kind == Kind::Instance ? as<InstanceValue>(method->self)->type : nullptr;
+  if (isReal(exit) && PyMethod_Check(realObject(exit))) manager = Py_TYPE(PyMethod_GET_SELF(realObject(exit)));
+  if (!manager) return false;
+  PyObject* module = PyDict_GetItemString(typeDict(manager), "__module__");
+  const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  PyErr_Clear();
+  if (!name) return false;
+  std::string text = name;
+  return text == "torch.autograd.grad_mode" || text == "torch.amp.autocast_mode" || text.ends_with(".amp.autocast_mode") ||
+         (text == "contextlib" && std::strcmp(manager->tp_name, "nullcontext") == 0);
+}
+
+}  // namespace
+
+const char* unresumedBlock(const FrameState& f) {
+  const Code& code = *f.code;
+  if (isInLoop(code, f.ip)) return "a for/while loop";
+  const Handler* innermost = code.handlerOf(f.ip);
+  for (const Handler* h = innermost; h; h = code.handlerOf(h->target)) {
+    // A handler that only puts the handled exception back is that of another handler's body.
+    if (code.at(h->target).op != Op::PushExcInfo) {
+      if (h == innermost) return "an except clause";
+      continue;
+    }
+    if (code.at(h->target + 1).op != Op::WithExceptStart) return "a try statement";
+    if (!isTorchContext(f.stack[static_cast<size_t>(h->depth) - 1])) return "a context manager";
+  }
+  return nullptr;
 }
 
 void balanceGraph(Trace& t, bool gradAtEntry) {

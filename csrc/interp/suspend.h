@@ -21,6 +21,9 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost);
 // Unsupported where that cannot be said.
 Suspension suspend(Trace& t, const std::vector<FrameState*>& frames);
 
+// The block in which torch._dynamo would not resume after a break at the frame's current instruction; null: none.
+const char* unresumedBlock(const FrameState& f);
+
 // Closes what the graph has opened (grad mode, autocast), so that backends get a balanced graph.
 void balanceGraph(Trace& t, bool gradAtEntry);
 

@@ -92,6 +92,8 @@ Arg operandOf(Trace& t, Value* v) {
     if (v->kind == Kind::Instance && as<InstanceValue>(v)->real && isEnumMember(as<InstanceValue>(v)->real.get())) {
       c = as<InstanceValue>(v)->real.get();
       if (v->source) t.facts.identityIs(v->source, c);
+    } else if (t.typeOf(v) == &PySlice_Type && isReal(v)) {
+      return operandOf(t, t.make<SliceValue>(getAttr(t, v, "start"), getAttr(t, v, "stop"), getAttr(t, v, "step")));
     } else if (isReal(v) && Py_TYPE(realObject(v)) == generatorType()) {
       c = t.identity(v);
     } else {

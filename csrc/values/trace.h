@@ -187,7 +187,8 @@ class Trace {
   FrameState* failedFrame = nullptr;        // innermost when an Unsupported was thrown, or an exception that nothing catches
   // Set by who makes a call whose value goes straight to the current instruction; the next call() takes it.
   ReturnTo tail = ReturnTo::Native;
-  int depth = 0;  // of inlined calls
+  int depth = 0;       // of inlined calls
+  int untilBreak = 0;  // instructions left; 0: no end
   int vmapLevel = 0;
   Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
   std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run

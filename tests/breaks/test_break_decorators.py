@@ -87,7 +87,7 @@ ROWS = {
     "is_compiling": (
         """
         y = x + 1
-        ext(torch.compiler.is_compiling())
+        ext(y)
         return y * (2 if torch.compiler.is_compiling() else 2)
         """,
         dict(),
@@ -102,7 +102,7 @@ def disabled_module():
     return Setup(Module(), lambda: (t(2, 3),))
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()
 
 
 def broken(x):

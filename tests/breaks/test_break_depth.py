@@ -342,7 +342,7 @@ TWO_GRAPHS = {
     "depth_2": "y = x + 1\nreturn two(y) * y",
     "depth_3": "y = x + 1\nreturn three(y) * y",
     "depth_4": "y = x + 1\nreturn four(y) * y",
-    "depth_10": "y = x + 1\nreturn deep(9, y) * y",
+    "depth_10": ("y = x + 1\nreturn deep(9, y) * y", {"graphs": (2, 3)}),
     "break_first_in_callee": "y = x + 1\nreturn leaf_first(y) * y",
     "break_last_in_callee": "y = x + 1\nreturn leaf_last(y) * y",
     "break_is_the_callee": "y = x + 1\nreturn leaf_only(y) * y",
@@ -416,10 +416,10 @@ TWO_GRAPHS = {
     "callee_exit": "o = Exit(x)\nwith o:\n    y = x * 3\nreturn y + o.v",
     "callee_in_condition": "y = x + 1\nif leaf(y).shape[0] == 3:\n    y = y * 2\nreturn y",
     "callee_in_list": "y = x + 1\nreturn [y * 3, leaf(y), y - 2]",
-    "callee_in_comprehension": "y = x + 1\nr = [leaf(v) for v in (y,)]\nreturn r[0] * y",
+    "callee_in_comprehension": ("y = x + 1\nr = [leaf(v) for v in (y,)]\nreturn r[0] * y", {"graphs": (2, 3)}),
     "callee_max_key": "y = x + 1\nr = max([3, 1], key=lambda v: leaf(y).shape[0] if v == 3 else 0)\nreturn y * r",
     "callee_of_map": "y = x + 1\nr = list(map(leaf, [y]))\nreturn r[0] * y",
-    "callee_of_reduce": "y = x + 1\nr = functools.reduce(lambda a, b: leaf(a) + b, [y, x])\nreturn r * y",
+    "callee_of_reduce": ("y = x + 1\nr = functools.reduce(lambda a, b: leaf(a) + b, [y, x])\nreturn r * y", {"graphs": (2, 3)}),
     "callee_of_sorted": """
         y = x + 1
         r = sorted([2, 1], key=lambda v: v if v == 2 else returns_nothing(y) or v)
@@ -585,7 +585,7 @@ MORE = {
         z = leaf(y) * next(it)
         return z * next(it)
         """,
-        {},
+        {"graphs": (2, 4)},
     ),
     "generator_in_caller_half_way": (
         """
@@ -595,7 +595,7 @@ MORE = {
         z = leaf(y) * next(g)
         return z * next(g)
         """,
-        {},
+        {"graphs": (2, 4)},
     ),
     "user_iterator_next": ("t = x * 0\nfor v in Steps(x):\n    t = t + v\nreturn t", dict(graphs=(2, 5), settled=2)),
     "generator_over_leaf": (
@@ -745,4 +745,4 @@ class Opaque:
         return iter([self.fn(v) for v in self.items])
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

@@ -228,7 +228,7 @@ def function_changes_in_break():
     return Setup(fn, lambda: (t(3),), changes=[change])
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()
 
 
 # ---- failures ----

@@ -263,4 +263,4 @@ for name, program in PROGRAMS.items():
         fn = defined(full, source, globals())
         breaks.add(full, lambda fn=fn: Setup(fn, lambda: (t(3),)), graphs=None, settled=2, breaks=(0, 200))
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

@@ -210,4 +210,4 @@ def generator_of_the_user():
     return Setup(fn, lambda: (t(3),), after=lambda g: list(g))
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

@@ -213,4 +213,4 @@ def opaque_flag(x, flag):
     return y - 3
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

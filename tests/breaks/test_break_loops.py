@@ -493,4 +493,4 @@ def argument_generator(x, it):
     return x * 2
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

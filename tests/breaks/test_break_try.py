@@ -590,4 +590,4 @@ def test_called_while_handling():
     assert handled() is None
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

@@ -8,7 +8,9 @@ import dataclasses
 import enum
 import functools
 import math
+import os
 import re
+import tempfile
 import textwrap
 import types
 import weakref
@@ -94,6 +96,7 @@ VALUES = {
     "keys_view": "d = {'a': x + 1}\nk = d.keys()\next(1)\nd['b'] = x * 2\nreturn list(k), d",
     "values_view": "d = {'a': x + 1}\nv = d.values()\next(1)\nd['b'] = x * 2\nreturn list(v)",
     "items_view": "d = {'a': x + 1}\nv = d.items()\next(1)\nd['b'] = x * 2\nreturn list(v)",
+    "views_compared": "d = {'a': 1}\nk, i = d.keys(), d.items()\ny = x + 1\next(y)\nreturn y * 2, k == {'a'}, {'a'} == k, i == {('a', 1)}, k == i",
     "mapping_proxy": "d = {'a': x + 1}\nm = types.MappingProxyType(d)\next(1)\nd['b'] = x * 2\nreturn m['b'] * m['a']",
     "keys_order": "d = {'b': 1, 'a': 2}\ndel d['b']\nd['b'] = x + 1\next(1)\nreturn list(d), d['b'] * 2",
     # objects
@@ -112,7 +115,7 @@ VALUES = {
     "module": "m = math\ny = x + 1\next(y)\nreturn y * m.floor(2.5)",
     "torch_function": "f = torch.mul\ny = x + 1\next(y)\nreturn f(y, 2)",
     "class": "c = Box\ny = x + 1\next(y)\nreturn c(y).double()",
-    "class_made": "class C:\n    k = 2\ny = x + 1\next(y)\nreturn y * C.k",
+    "class_made": "y = x + 1\nclass C:\n    k = 2\next(y)\nreturn y * 2, C",
     "function": "f = plain\ny = x + 1\next(y)\nreturn f(y)",
     "lambda": "f = lambda v: v * 2\ny = x + 1\next(y)\nreturn f(y)",
     "function_with_default": "y = x + 1\ndef f(v, w=y):\n    return v * w\next(1)\nreturn f(y), f.__defaults__[0] is y",
@@ -363,6 +366,8 @@ LIFETIMES = {
         """,
     "cell": "y = x + 1\ndef f():\n    return y\nfollow(y)\nz = f() * 2\ny = None\nalive()\nreturn z * 3",
     "returned": "y = x + 1\nfollow(y)\nz = y * 2\nalive()\nreturn z",
+    "temporary_directory": "d = tempfile.TemporaryDirectory()\ny = x + 1\nthere = exists(d.name)\nreturn y * 2, there",
+    "lock_held": "held = LOCK_HELD.hold()\ny = x + 1\nn = LOCK_HELD.holders()\nreturn y * 2, n",
     "with_manager": "with Manager(x) as v:\n    follow(v)\n    y = v * 2\n    del v\n    alive()\nreturn y * 3",
     "finaliser_order": """
         a = Finalised('a')
@@ -387,6 +392,31 @@ LIFETIMES = {
         """,
     "finaliser_of_argument": "o = mk()\ny = x + 1\next(y)\no = None\nnote2('after')\nreturn y * 3",
 }
+
+
+@torch.compiler.disable
+def exists(path):
+    return os.path.isdir(path)
+
+
+class Lock:
+    """Held as long as the guard object lives, as in C++."""
+
+    def __init__(self):
+        self.guards = []
+
+    @torch.compiler.disable
+    def hold(self):
+        guard = Box()
+        self.guards = [weakref.ref(guard)]
+        return guard
+
+    @torch.compiler.disable
+    def holders(self):
+        return sum(g() is not None for g in self.guards)
+
+
+LOCK_HELD = Lock()
 
 
 @torch.compiler.disable
@@ -459,4 +489,4 @@ def run_backward(y):
     y.backward()
 
 
-test = breaks.as_test(__name__)
+test = breaks.as_test()

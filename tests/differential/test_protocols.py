@@ -361,6 +361,16 @@ def nan_in_containers(x):
     return x + 1, nan in [nan], [nan] == [nan], nan == nan, [nan].index(nan), (nan,) == (nan,), {nan: 1}.get(nan)
 
 
+@case(lambda: (t(3), *(lambda nan: ([nan], nan, {"k": nan}))(float("nan")), [float("nan")]))
+def nan_in_argument_containers(x, a, nan, d, other):
+    return x + 1, a == [nan], a == other, nan in a, nan in other, d == {"k": nan}, (nan,) <= (nan,), a.index(nan)
+
+
+@case(lambda: (t(3), slice(3), slice(1, 2)))
+def slice_arguments_compared(x, s, r):
+    return x + 1, s == slice(None, 3), slice(None, 3) != s, s == r, s == s, s == 3
+
+
 @case(lambda: (t(3), float("nan")))
 def nan_argument_in_containers(x, nan):
     return x + 1, nan in [nan], [nan] == [nan], (nan,) == (nan,), nan != nan

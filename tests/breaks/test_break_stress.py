@@ -1,0 +1,37 @@
+"""Every case of the differential oracle again, with every capture broken at its nth instruction: at n = 1 CPython runs each instruction of
+the traced frames, and each is a place to go on from."""
+
+import importlib
+
+import pytest
+from differ import Comparison, run_world
+from known import KNOWN
+
+import cdynamo
+
+TOPICS = ("builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss")
+STEPS = (1, 2, 3, 5, 9)
+
+
+def all_cases():
+    number = 0
+    for topic in TOPICS:
+        for case in importlib.import_module(f"test_{topic}").cases.cases:
+            if f"{topic}.{case.name}" not in KNOWN:
+                number += 1
+                yield pytest.param(case, STEPS[number % len(STEPS)], id=f"{topic}.{case.name}")
+
+
+@pytest.mark.parametrize("case, every", all_cases())
+def test_broken_at_every_nth_instruction(case, every):
+    with cdynamo.config.patch(strict=True, break_every=every, recompile_limit=64):
+        check_broken(case)
+
+
+def check_broken(case):
+    eager, broken = run_world(case, None), run_world(case, "eager")
+    for step, (expected, actual) in enumerate(zip(eager, broken, strict=True)):
+        try:
+            Comparison().compare(expected, actual, f"call {step}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\neager error: {expected.error!r}; compiled error: {actual.error!r}") from actual.error
