@@ -91,7 +91,7 @@ class Driver {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
         eagerly = outcome.suspended->eagerAfter;
         outcome = {};
-        goesOn = runStep(frames_.back());
+        goesOn = !isTooDeep() && runStep(frames_.back());
         if (!goesOn) {
           action = frames_.back().returnTo;
           frames_.pop_back();
@@ -110,6 +110,13 @@ class Driver {
   }
 
  private:
+  // Our frames count as Python's do. True with the error set.
+  bool isTooDeep() const {
+    if (frames_.size() < static_cast<size_t>(Py_GetRecursionLimit())) return false;
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+    return true;
+  }
+
   // So many frames at most go on in one capture: in deep recursion the outer ones wait.
   static constexpr size_t kMostTogether = 16;
   // And so many are on Python's stack while an eager part runs.
