@@ -244,6 +244,12 @@ class Capture {
   }
   bool refusesBreaks(const Trace& t) const { return fullgraph_ || t.options.errorOnBreak; }
 
+  // A loop that goes on after a break asks its real iterator once per turn: nothing that the user could do about it.
+  bool isTold(BreakReason reason, const FrameState& innermost) const {
+    if (chain_ && reason == BreakReason::UnsupportedNext && innermost.code->at(innermost.ip).op == Op::ForIter) return false;
+    return reason != BreakReason::UncaughtException;
+  }
+
   // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
   CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
                           std::chrono::steady_clock::time_point start) {
@@ -288,8 +294,7 @@ class Capture {
     entry->eagerAfter = eagerAfter_;
     std::vector<const Source*> wanted;
     ObjectRef program = ObjectRef::share(Py_None);
-    bool hasGraph = t.graph.callCount() > 0;
-    if (hasGraph) {
+    if (t.graph.hasWork()) {
       Graph graph = finishGraph(std::move(t.graph), importedObject("operator", "getitem"));
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
