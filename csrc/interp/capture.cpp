@@ -268,7 +268,7 @@ class Capture {
         t.graph.outputs.clear();
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
-        if (problem.reason != BreakReason::UncaughtException) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
+        if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
         eagerAfter_ = problem.reason == BreakReason::UserStep;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
