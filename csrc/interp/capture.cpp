@@ -93,10 +93,11 @@ void guardAliasing(Trace& t) {
 
 class Capture {
  public:
-  Capture(PyObject* function, const FrameInputs& inputs, PyObject* options)
+  Capture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames)
       : function_(function),
         inputs_(inputs),
         options_(options),
+        openNames_(openNames),
         code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
         chain_(resumeChainOf(code_)),
         userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
@@ -118,6 +119,7 @@ class Capture {
     GradModeScope gradScope;
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
+    setOpenNumbers(t);
     t.options.errorOnBreak = errorOnBreakNow();
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
@@ -140,6 +142,14 @@ class Capture {
   }
 
  private:
+  // dynamic=True: int arguments are open from the start; False: nothing ever is.
+  void setOpenNumbers(Trace& t) const {
+    ObjectRef dynamic = ObjectRef::steal(PyObject_GetAttrString(options_, "dynamic"));
+    if (!dynamic) PyErr_Clear();
+    t.options.openArguments = dynamic.get() == Py_True;
+    if (dynamic.get() != Py_False && !openNames_.empty()) t.options.openNames = &openNames_;
+  }
+
   Value* trace(Trace& t, const Code& code) {
     Value* function = t.wrap(function_, t.sources.function());
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
@@ -387,6 +397,7 @@ class Capture {
   PyObject* function_;
   const FrameInputs& inputs_;
   PyObject* options_;
+  const std::set<std::string>& openNames_;
   PyObject* code_;
   const ResumeChain* chain_;  // not null: frames that go on after a break
   PyObject* userCode_;        // the code that the user wrote
@@ -420,7 +431,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-CaptureOutcome captureFrame(PyObject* function, const FrameInputs& inputs, PyObject* options) { return Capture(function, inputs, options).run(); }
+CaptureOutcome captureFrame(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames) {
+  return Capture(function, inputs, options, openNames).run();
+}
 
 void addCaptureFunctions(PyObject* module) {
   checkedStatus(PyModule_AddFunctions(module, functions));

@@ -278,9 +278,15 @@ void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, cons
 }  // namespace
 
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
+  RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
   operands.reserve(args.args.size());
-  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  for (Value* v : args.args) {
+    operands.push_back(v == number ? Arg() : operandOf(t, v));
+    if (v != number) continue;
+    operands.back().kind = Arg::NodeRef;
+    operands.back().node = t.nodeOf(number);
+  }
   std::vector<std::pair<ObjectRef, Arg>> keywords;
   for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
   OpCall op{target, isMethod, operands, keywords, gradEnabled()};
