@@ -18,6 +18,7 @@ namespace {
 struct Traits {
   bool readsFrame = false;  // may look at its own locals by name: all are carried
   bool readsSelf = false;   // super() without arguments reads the first parameter
+  bool transforms = false;  // of torch.func: tensors inside its frames are wrapped for one level and mean nothing outside
 };
 
 const Traits& traitsOf(const Code& code) {
@@ -25,6 +26,9 @@ const Traits& traitsOf(const Code& code) {
   auto [found, fresh] = table.try_emplace(reinterpret_cast<PyObject*>(code.pyCode()));
   Traits& traits = found->second;
   if (!fresh) return traits;
+  const char* file = PyUnicode_AsUTF8(code.filename());
+  if (!file) PyErr_Clear();
+  traits.transforms = file && std::strstr(file, "/torch/_functorch/");
   for (const Instr& in : code.instrs()) {
     if (operandOf(in.op) != Operand::Name) continue;
     const char* name = PyUnicode_AsUTF8(in.object);
@@ -137,6 +141,7 @@ std::vector<int> cellSlots(const Code& code) {
 bool isResumable(const Code& code) {
   if ((code.flags() & (CO_OPTIMIZED | CO_NEWLOCALS)) != (CO_OPTIMIZED | CO_NEWLOCALS)) return false;
   if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return false;
+  if (traitsOf(code).transforms) return false;
   // super() reads the first parameter from where CPython put it.
   return !(traitsOf(code).readsSelf && code.localsplusCount() > 0 && code.isCellOrFree(0) && code.argcount() > 0);
 }

@@ -73,6 +73,12 @@ struct GradModeScope {
   ~GradModeScope() { setGradEnabled(before); }
 };
 
+// Whether eager code of torch.func.grad, vmap and their like calls us: its tensors are wrapped for one level.
+bool insideTransform() {
+  ObjectRef level = checked(PyObject_CallNoArgs(importedObject("torch._C._functorch", "peek_interpreter_stack")));
+  return level.get() != Py_None;
+}
+
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
   for (HeapValue* written : t.mutated()) {
@@ -122,6 +128,7 @@ class Capture {
     setOpenNumbers(t);
     t.options.errorOnBreak = errorOnBreakNow();
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
+    if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
       return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {
