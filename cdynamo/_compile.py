@@ -29,9 +29,10 @@ def compile(
 ) -> Any:
     """Compiles a function, a method, any other callable or an nn.Module; without a model, a decorator.
 
-    fullgraph: a break is an error. dynamic: None captures sizes as they are and generalises when they change, False never
-    generalises, True at once. backend: a name of torch._dynamo.list_backends(None) or a callable (gm, example_inputs).
-    mode, options: for the backend, one or the other. disable: does nothing at all.
+    fullgraph: a break is an error. dynamic: None captures numbers as they are and generalises those that change, False never
+    generalises, True int arguments at once; sizes of tensors are captured as they are. backend: a name of
+    torch._dynamo.list_backends(None) or a callable (gm, example_inputs). mode, options: for the backend, one or the other.
+    disable: does nothing at all.
     """
     return compile_with(
         model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable

@@ -20,7 +20,7 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     # print(), logging and warnings.warn() run after the graph where nobody can see the difference; False: they split the graph.
     "defer_output": (True, False),
     # Break every capture at its nth instruction; for tests of breaks.
-    "break_every": (int(os.environ.get("CDYNAMO_BREAK_EVERY", "0")), False),
+    "break_every": (int(os.environ.get("CDYNAMO_BREAK_EVERY") or 0), False),
     # How many captures one code object may have before it runs eagerly.
     "recompile_limit": (8, True),
     "accumulated_recompile_limit": (256, True),

@@ -4,12 +4,12 @@ The engine calls on_event(kind, payload) with
 
     start      code, frame (the code object that is captured, where it is one of cdynamo's own that goes on after a break):
                a capture begins. The answer is its id, a str such as "0/1"
-    capture    code, graph (GraphProgram or None), guards (a list of str, or a function that makes one), guard_tree (lines),
-               emitted (the code that runs instead, or None), seconds, reason ("return_value", or "graph_break" where a break
-               event follows)
     break      code, reason (its name in the table of reasons), id, title, explanation, context, hints, stack;
-               raises: the break is an error (fullgraph)
-    skip       as break: the frame runs eagerly
+               raises: the break is an error (fullgraph). The capture up to the break follows, or a skip
+    capture    code, graph (GraphProgram or None), guards (a list of str, or a function that makes one), guard_count, guard_tree
+               (lines), emitted (the code that runs instead, or None), seconds, reason ("return_value", or "graph_break" where
+               it ended in a break)
+    skip       as break: the frame, or what follows a break in it, runs eagerly
     recompile  code, failed (list of str: for each earlier capture, the guard that did not hold), limit_hit, limit
     failure    code, error (exception), stage, arguments (list of str), stack
 

@@ -58,6 +58,14 @@ class LineStory:
             return "eager"
         return "captured" if self.ops else ""
 
+    @property
+    def mark(self) -> str:
+        """The state in few letters, with the graphs."""
+        if self.state == "captured":
+            more = [f"+{len(self.ops) - 3}"] if len(self.ops) > 4 else []
+            return "graph " + ",".join([*(str(i) for i in list(self.ops)[: 3 if more else 4]), *more])
+        return "break" if self.state == "broken" else self.state
+
 
 @dataclasses.dataclass
 class Explanation:
@@ -147,6 +155,7 @@ class Explanation:
         """The source with a column that says what became of each line: whole functions that were captured or skipped, and of
         the others (those inlined) the lines with something to say."""
         stories = self.lines()
+        width = max([8, *(len(story.mark) for story in stories.values())])
         shown: set[tuple[str, int]] = set()
         text: list[str] = []
         for code in dict.fromkeys([*self.codes, *filter(None, self.skipped_codes)]):
@@ -154,12 +163,13 @@ class Explanation:
             if any((code.co_filename, line) in shown for line in numbers):
                 continue
             text += ["", describe_code(code)]
-            text += [_line_text(code.co_filename, line, stories.get((code.co_filename, line))) for line in range(numbers[0], numbers[-1] + 1)]
+            lines = range(numbers[0], numbers[-1] + 1)
+            text += [_line_text(code.co_filename, line, stories.get((code.co_filename, line)), width) for line in lines]
             shown |= {(code.co_filename, line) for line in numbers}
         rest = sorted(place for place in stories if place not in shown)
         for file in dict.fromkeys(file for file, _ in rest):
             text += ["", f"inlined from {file}"]
-            text += [_line_text(file, line, stories[file, line]) for at, line in rest if at == file]
+            text += [_line_text(file, line, stories[file, line], width) for at, line in rest if at == file]
         return [*text, ""] if text else []
 
     def record(self, kind: str, payload: dict[str, Any]) -> None:
@@ -214,23 +224,20 @@ def _lines_of(code: CodeType) -> list[int]:
     return sorted(found | {code.co_firstlineno})
 
 
-def _line_text(file: str, line: int, story: LineStory | None) -> str:
+def _line_text(file: str, line: int, story: LineStory | None, width: int) -> str:
     source = linecache.getline(file, line).rstrip()
-    state, notes = "", ""
+    mark, notes = "", ""
     if story is not None:
-        state = story.state
+        mark = story.mark
         names = [name for names in story.ops.values() for name in names]
         notes = " ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
-        if state == "captured":
-            state = "graph " + ",".join(str(i) for i in story.ops)
-        elif state == "broken":
-            state = "break"
+        if story.state == "broken":
             inside = [f"{reason.id} in {reason.stack[-1][2]}".strip() for reason in story.broken_inside]
             why = "; ".join(dict.fromkeys([*(f"{reason.id} {reason.title}".strip() for reason in story.broken), *inside[:3]]))
             why += f"; ... ({len(inside)} in all)" if len(inside) > 3 else ""
             notes = f"{notes}; {why}" if notes else why
-    text = f"{line:5} | {state:<8} | {source}"
-    return f"{text:<80}  # {notes}" if notes else text
+    text = f"{line:5} | {mark:<{width}} | {source}"
+    return f"{text:<{72 + width}}  # {notes}" if notes else text
 
 
 def explain(fn: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:

@@ -23,9 +23,6 @@ def connect() -> None:
             "wants_guards": wants_guards,
             "filter_guards": filter_guards,
             "unsupported": _unsupported,
-            "recompile_limit_hit": recompile_limit_hit,
-            "internal_error": InternalError,
-            "config": config,
         }
     )
     # Strictness is ours to judge: the callback raises, after the report is written.
@@ -37,7 +34,10 @@ def connect() -> None:
 def sync_settings() -> None:
     """Hands the limits to the engine. torch._dynamo.config tells nobody of its changes, so this is also done around each capture."""
     _C.configure(
-        recompile_limit=config.recompile_limit, accumulated_limit=config.accumulated_recompile_limit, break_every=config.break_every, skip_blocks=config.break_in_blocks == "skip"
+        recompile_limit=config.recompile_limit,
+        accumulated_limit=config.accumulated_recompile_limit,
+        break_every=config.break_every,
+        skip_blocks=config.break_in_blocks == "skip",
     )
 
 

@@ -8,8 +8,6 @@
 
 namespace cdynamo {
 
-std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);
-
 namespace {
 
 // ---- list ------------------------------------------------------------------------------------------------------------

@@ -242,7 +242,6 @@ Value* builtinAll(Trace& t, CallArgs& a) {
 
 }  // namespace
 
-// Stable, by `<` alone, as list.sort does.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse) {
   struct Row {
     Value* key;
@@ -336,7 +335,7 @@ Value* builtinLocals(Trace& t, CallArgs& a) {
   DictValue* d = t.dict();
   for (size_t i = 0; i < t.frame->locals.size(); i++) {
     Value* v = t.frame->locals[i];
-    if (v && v->kind == Kind::Cell && t.frame->code->isCell(static_cast<int>(i))) v = t.cellContents(as<CellValue>(v));
+    if (v && v->kind == Kind::Cell && t.frame->code->isCellOrFree(static_cast<int>(i))) v = t.cellContents(as<CellValue>(v));
     if (v && v->kind != Kind::Unbound) t.dictSet(d, t.keyOf(t.realShared(t.frame->code->localName(static_cast<int>(i)))), v);
   }
   return d;

@@ -64,5 +64,7 @@ void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, 
 // Calls a C callable with constants; null where an argument is none.
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args);
 void noKeywords(Trace& t, const CallArgs& args, const char* name);
+// Stable, by `<` alone, as list.sort does. key null: the items themselves.
+std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);
 
 }  // namespace cdynamo

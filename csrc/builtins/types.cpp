@@ -316,7 +316,6 @@ Value* inspectSignature(Trace& t, CallArgs& a) {
 
 }  // namespace
 
-// partial objects are instances with the slots func, args and keywords.
 PyTypeObject* partialType() {
   static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("functools", "partial"));
   return type;

@@ -64,12 +64,6 @@ void Assembler::bind(Label label) {
   places_[static_cast<size_t>(label.id)] = size();
 }
 
-Label Assembler::here() {
-  Label label = newLabel();
-  bind(label);
-  return label;
-}
-
 void Assembler::beginHandler(Label handler, bool lasti, int depth) {
   regions_.push_back(static_cast<int32_t>(handlers_.size()));
   handlers_.push_back({size(), -1, handler.id, depth, lasti});
@@ -149,14 +143,9 @@ void Assembler::prologue() {
   emit(Op::Resume, 0);
 }
 
-void Assembler::loadGlobal(const char* name) { loadGlobal(interned(name).get()); }
 void Assembler::loadAttr(const char* name) { loadAttr(interned(name).get()); }
 void Assembler::loadMethod(const char* name) { loadMethod(interned(name).get()); }
 void Assembler::storeAttr(const char* name) { storeAttr(interned(name).get()); }
-
-void Assembler::rotateDown(int n) {
-  for (int k = n; k >= 2; --k) swap(k);
-}
 
 Ref<PyCodeObject> Assembler::finish() const {
   CD_CHECK(regions_.empty(), "a handler region is still open");

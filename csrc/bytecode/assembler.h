@@ -63,8 +63,7 @@ class Assembler {
 
   Label newLabel();
   std::vector<Label> newLabels(int count);
-  void bind(Label label);  // here, before the next instruction
-  Label here();            // newLabel() and bind()
+  void bind(Label label);  // before the next instruction
 
   // Instructions written between the two go to `handler` when they raise, with the stack cut to what it was at the
   // first of them, then [lasti if asked] and the exception pushed. Regions nest.
@@ -95,14 +94,8 @@ class Assembler {
   void loadFast(int slot) { emit(Op::LoadFast, slot); }
   void storeFast(int slot) { emit(Op::StoreFast, slot); }
   void deleteFast(int slot) { emit(Op::DeleteFast, slot); }
-  void loadDeref(int slot) { emit(Op::LoadDeref, slot); }
-  void storeDeref(int slot) { emit(Op::StoreDeref, slot); }
-  void loadClosure(int slot) { emit(Op::LoadClosure, slot); }
   void loadConst(PyObject* object) { emit(Op::LoadConst, 0, object); }
   void loadNone() { loadConst(Py_None); }
-  void loadGlobal(PyObject* name) { emit(Op::LoadGlobal, 0, name); }
-  void loadGlobal(const char* name);
-  void storeGlobal(PyObject* name) { emit(Op::StoreGlobal, 0, name); }
   void loadAttr(PyObject* name) { emit(Op::LoadAttr, 0, name); }
   void loadAttr(const char* name);
   void loadMethod(PyObject* name) { emit(Op::LoadMethod, 0, name); }
@@ -112,34 +105,19 @@ class Assembler {
   void deleteAttr(PyObject* name) { emit(Op::DeleteAttr, 0, name); }
   void binarySubscr() { emit(Op::BinarySubscr); }
   void storeSubscr() { emit(Op::StoreSubscr); }
-  void deleteSubscr() { emit(Op::DeleteSubscr); }
-  void binaryOp(int number) { emit(Op::BinaryOp, number); }
-  void compareOp(int comparison) { emit(Op::CompareOp, comparison); }
-  void isOp(bool invert) { emit(Op::IsOp, invert ? 1 : 0); }
   void popTop() { emit(Op::PopTop); }
   void copyTop(int n = 1) { emit(Op::Copy, n); }
   void swap(int n) { emit(Op::Swap, n); }
-  // Moves the top below the n - 1 slots under it: [.., a, b, top] -> [.., top, a, b] for n = 3.
-  void rotateDown(int n);
   void buildTuple(int n) { emit(Op::BuildTuple, n); }
   void buildList(int n) { emit(Op::BuildList, n); }
-  void buildSet(int n) { emit(Op::BuildSet, n); }
   void buildMap(int n) { emit(Op::BuildMap, n); }
   void buildSlice(int n) { emit(Op::BuildSlice, n); }
-  void unpackSequence(int n) { emit(Op::UnpackSequence, n); }
   // [callable, arg1 .. argn] -> [result]; the last len(keywords) arguments are named by the tuple.
   void call(int n, PyObject* keywords = nullptr) { emit(Op::Call, n, keywords); }
   void callFunctionEx(bool hasKeywords) { emit(Op::CallFunctionEx, hasKeywords ? 1 : 0); }
-  void makeFunction(int flags) { emit(Op::MakeFunction, flags); }
   void getIter() { emit(Op::GetIter); }
   void returnValue() { emit(Op::ReturnValue); }
-  void raise(int n) { emit(Op::RaiseVarargs, n); }
   void jump(Label target) { emitJump(Op::Jump, target); }
-  void popJumpIfTrue(Label target) { emitJump(Op::PopJumpIfTrue, target); }
-  void popJumpIfFalse(Label target) { emitJump(Op::PopJumpIfFalse, target); }
-  void popJumpIfNone(Label target) { emitJump(Op::PopJumpIfNone, target); }
-  void popJumpIfNotNone(Label target) { emitJump(Op::PopJumpIfNotNone, target); }
-  void forIter(Label exhausted) { emitJump(Op::ForIter, exhausted); }
 
   // The code object. Every label that was used must be bound, every handler region closed.
   Ref<PyCodeObject> finish() const;

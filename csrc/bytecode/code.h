@@ -58,11 +58,7 @@ class Code {
   bool hasVarKeywords() const { return (flags() & CO_VARKEYWORDS) != 0; }
   // Every parameter, *args and **kwargs with it: the first slots of localsplus.
   int parameterCount() const { return argcount() + kwOnlyCount() + hasVarArgs() + hasVarKeywords(); }
-  int nlocals() const { return code_->co_nlocals; }
-  int ncells() const { return code_->co_ncellvars; }
   int nfree() const { return code_->co_nfreevars; }
-  // Whether a slot of the frame holds a cell: a variable shared with inner functions, or one of an outer function.
-  bool isCell(int slot) const { return (PyBytes_AS_STRING(code_->co_localspluskinds)[slot] & 0xC0) != 0; }
   int firstFree() const { return localsplusCount() - nfree(); }
   int stacksize() const { return code_->co_stacksize; }
   int firstLine() const { return code_->co_firstlineno; }

@@ -3,17 +3,6 @@
 
 #include "internal/pycore_object.h"
 
-uint64_t dictVersion(PyObject* dict) {
-#if PY_VERSION_HEX >= 0x030C0000
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  return ((PyDictObject*)dict)->ma_version_tag;
-#pragma GCC diagnostic pop
-#else
-  return ((PyDictObject*)dict)->ma_version_tag;
-#endif
-}
-
 unsigned peekTypeVersion(PyTypeObject* type) { return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0; }
 
 unsigned typeVersion(PyTypeObject* type) {

@@ -36,13 +36,7 @@ typedef struct CodeParts {
 // A new reference, or null with a Python error set (also where CPython finds the parts inconsistent).
 PyCodeObject* makeCode(const CodeParts* parts);
 
-// Borrowed.
-PyCodeObject* functionCode(PyFunctionObject* function);
-
 // ---- dicts, types, instances -----------------------------------------------------------------------------------------
-
-// Changes with every change of the dict; two equal answers for one dict mean that nothing changed between them.
-uint64_t dictVersion(PyObject* dict);
 
 // Changes when the type or one of its bases is changed. Gives the type a version where it has none and may have one;
 // 0: no version can be given, so nothing may be concluded from it. Never raises.

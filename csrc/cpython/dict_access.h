@@ -17,7 +17,7 @@ int dictHasOnlyStrKeys(PyObject* dict);
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-// dictVersion() of compat.h without the call. No live dict ever has version 0, and no two dicts share a version.
+// Changes with every change of the dict. No live dict ever has version 0, and no two dicts share a version.
 static inline uint64_t dictVersionInline(PyObject* dict) { return ((PyDictObject*)dict)->ma_version_tag; }
 #pragma GCC diagnostic pop
 

@@ -26,5 +26,3 @@ PyCodeObject* makeCode(const CodeParts* parts) {
   if (_PyCode_Validate(&constructor) < 0) return NULL;
   return _PyCode_New(&constructor);
 }
-
-PyCodeObject* functionCode(PyFunctionObject* function) { return (PyCodeObject*)function->func_code; }

@@ -42,8 +42,8 @@ bool setStance(Stance& stance, const char* name) {
 }
 
 PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"stance",   "recompile_limit", "accumulated_limit", "strict",        "on_miss",     "on_recompile",
-                                "on_limit", "on_engine_error", "other_backend",     "force_backend", "break_every", "skip_blocks", nullptr};
+  static const char* names[] = {"stance",          "recompile_limit", "accumulated_limit", "strict",      "on_miss",     "on_recompile", "on_limit",
+                                "on_engine_error", "other_backend",   "force_backend",     "break_every", "skip_blocks", nullptr};
   DispatchSettings& settings = dispatchSettings();
   const char* stance = nullptr;
   int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;
@@ -52,11 +52,11 @@ PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOOOpip", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
                                    &onLimit, &onEngineError, &otherBackend, &force, &every, &blocks))
     return nullptr;
-  ObjectRef before = ObjectRef::steal(Py_BuildValue(
-      "{s:s,s:i,s:i,s:O,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)], "recompile_limit", settings.recompileLimit,
-      "accumulated_limit", settings.accumulatedLimit, "strict", settings.strict ? Py_True : Py_False, "break_every",
-      settings.breakEvery, "on_miss", orNone(settings.onMiss),
-      "on_recompile", orNone(settings.onRecompile), "on_limit", orNone(settings.onLimit), "on_engine_error", orNone(settings.onEngineError)));
+  ObjectRef before = ObjectRef::steal(Py_BuildValue("{s:s,s:i,s:i,s:O,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)],
+                                                    "recompile_limit", settings.recompileLimit, "accumulated_limit", settings.accumulatedLimit,
+                                                    "strict", settings.strict ? Py_True : Py_False, "break_every", settings.breakEvery, "on_miss",
+                                                    orNone(settings.onMiss), "on_recompile", orNone(settings.onRecompile), "on_limit",
+                                                    orNone(settings.onLimit), "on_engine_error", orNone(settings.onEngineError)));
   if (!before || !setStance(settings.stance, stance)) return nullptr;
   settings.recompileLimit = limit;
   settings.accumulatedLimit = total;

@@ -7,8 +7,6 @@
 
 namespace cdynamo {
 
-PyTypeObject* partialType();
-
 namespace {
 
 // Deeper nests of tuples, functions and iterators are refused; lists, dicts and instances may nest without limit.
@@ -117,12 +115,6 @@ void Rebuilder::load(Value* v) {
 
 void Rebuilder::loadAll(const std::vector<Value*>& items) {
   for (Value* v : items) load(v);
-}
-
-void Rebuilder::loadForLoop(Value* v) {
-  standInsAllowed_ = true;
-  load(v);
-  standInsAllowed_ = false;
 }
 
 void Rebuilder::fillAll() {
@@ -451,7 +443,7 @@ void Rebuilder::makeInstance(InstanceValue* i) {
   PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
   if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) {
     if (makeStandIn(i)) return;
-    if (!standInsAllowed_) refuse(i, ", for which no object of the library can be made");
+    refuse(i, ", for which no object of the library can be made");
   }
   if (type == partialType()) return makePartial(i);
   if (i->exceptionArgs) return makeException(i);

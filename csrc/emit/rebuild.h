@@ -26,9 +26,6 @@ class Rebuilder {
   // [..] -> [.., v]. Throws Unsupported(Unreconstructable).
   void load(Value* v);
   void loadAll(const std::vector<Value*>& items);
-  // The same for a value that only the interpreter's own loop will see (the iterator of a for statement): what stands in
-  // for an object of the library may then stay what it is.
-  void loadForLoop(Value* v);
   // An object that the guard program reads.
   void loadObject(const Source* s);
 
@@ -116,7 +113,6 @@ class Rebuilder {
   std::unordered_set<HeapValue*> written_;
   std::deque<std::function<void()>> fills_;
   int depth_ = 0;
-  bool standInsAllowed_ = false;
 };
 
 }  // namespace cdynamo

@@ -199,8 +199,6 @@ ObjectRef makeGraphProgram(Graph&& captured, const SourceTable& sources) {
   return newProgramObject(graphProgramType, std::make_unique<Program>(std::move(captured), sources));
 }
 
-bool isGraphProgram(PyObject* object) { return Py_TYPE(object) == graphProgramType; }
-
 ObjectRef runGraphProgram(PyObject* object, PyObject* const* inputs, size_t inputCount) {
   const Program& program = programOf(object);
   if (!self(object)->plan) self(object)->plan = std::make_unique<Plan>(program);

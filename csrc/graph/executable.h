@@ -18,9 +18,6 @@ void addGraphTypes(PyObject* module);
 // Takes the graph over. The result refers to nothing of the trace and keeps no user tensor alive. Throws PythonError.
 ObjectRef makeGraphProgram(Graph&& captured, const SourceTable& sources);
 
-// Whether the object is a GraphProgram.
-bool isGraphProgram(PyObject* object);
-
 // Runs a GraphProgram without the way through the interpreter: the tuple of outputs. Throws PythonError.
 ObjectRef runGraphProgram(PyObject* program, PyObject* const* inputs, size_t inputCount);
 

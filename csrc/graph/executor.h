@@ -19,7 +19,6 @@ class Plan {
   ObjectRef run(PyObject* const* inputs, size_t inputCount) const;
 
   int traverse(visitproc visit, void* arg) const;
-  size_t registerCount() const { return registerCount_; }
 
  private:
   struct Operand {

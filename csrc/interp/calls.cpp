@@ -12,8 +12,6 @@
 
 namespace cdynamo {
 
-PyTypeObject* partialType();
-
 Value* CallArgs::takeKeyword(const char* name) {
   for (size_t i = 0; i < kwargs.size(); i++)
     if (PyUnicode_CompareWithASCIIString(kwargs[i].first, name) == 0) {

@@ -20,7 +20,7 @@ namespace cdynamo {
 
 namespace {
 
-// The Python front's callbacks: compile_graph, on_event, unsupported, internal_error, config.
+// The Python front's callbacks: compile_graph, on_event, unsupported, filter_guards, wants_guards.
 ObjectRef& frontCallbacks() {
   // Never destroyed: the interpreter is gone when static destructors run.
   static ObjectRef& callbacks = *new ObjectRef;
@@ -274,7 +274,7 @@ class Capture {
     if (problem.reason == BreakReason::UserSkip) innermost = innermost->parent;
     std::vector<FrameState*> frames = resumableFrames(innermost);
     const TracePlace* place = t.failedPlace ? t.failedPlace : t.place;
-    if (dispatchSettings().skipBlocks && problem.reason != BreakReason::UncaughtException) {
+    if (dispatchSettings().skipBlocks && problem.reason != BreakReason::UncaughtException && !frames.empty()) {
       frames.resize(1);
       const char* block = frames[0]->awaiting ? nullptr : unresumedBlock(*frames[0]);
       if (block) return skip(&t, problem.reason, problem.what + ", in " + block + ": the frame is skipped (config.break_in_blocks)");

@@ -77,7 +77,4 @@ void noteModuleFrame(Trace& t, FrameState& f);
 // A frame for a function's code with its arguments bound. The frame lives as long as the trace.
 FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* globals, Value* closure);
 
-// file:line (function) of the innermost frame first.
-std::string whereAmI(const Trace& t);
-
 }  // namespace cdynamo

@@ -170,16 +170,4 @@ FrameState* Trace::makeFrame() {
 
 void Trace::recycleFrame(FrameState* frame) { freeFrames_.push_back(frame); }
 
-std::string whereAmI(const Trace& t) {
-  std::string text;
-  for (const TracePlace* p = t.place; p; p = p->caller) {
-    auto* code = reinterpret_cast<PyCodeObject*>(p->code);
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
-    const char* name = PyUnicode_AsUTF8(code->co_name);
-    text += std::string("  File \"") + (file ? file : "?") + "\", line " + std::to_string(p->line) + ", in " + (name ? name : "?") + "\n";
-  }
-  PyErr_Clear();
-  return text;
-}
-
 }  // namespace cdynamo

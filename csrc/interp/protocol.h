@@ -29,6 +29,8 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args);
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args);
 // object.__new__: a fresh instance with nothing set.
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type);
+// functools.partial, whose objects are instances with the slots func, args and keywords.
+PyTypeObject* partialType();
 
 // ---- attributes ----
 Value* getAttr(Trace& t, Value* object, PyObject* name);

@@ -363,8 +363,6 @@ ResultMeta inferResult(const OpCall& op, InferPath* path) {
   return result;
 }
 
-void setFakeInfer(PyObject* callable) { fakeInfer() = ObjectRef::share(callable); }
-
 void clearInferMemo() { memo().clear(); }
 
 }  // namespace cdynamo

@@ -43,8 +43,6 @@ ResultMeta inferByFake(const OpCall& call);
 // operand's metadata afterwards (requires_grad and is_leaf may change). Nothing for other operations.
 std::optional<TensorMeta> selfAfter(const OpCall& call);
 
-// Replaces the Python fallback (default: cdynamo._fake.infer, imported at first use); null restores the default.
-void setFakeInfer(PyObject* callable);
 void clearInferMemo();
 
 }  // namespace cdynamo

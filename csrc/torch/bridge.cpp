@@ -45,15 +45,6 @@ bool isTensor(PyObject* object) {
   return THPVariableClass != nullptr && PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(THPVariableClass));
 }
 
-bool isExactTensor(PyObject* object) {
-  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
-  return type == THPVariableClass || (ParameterClass != nullptr && type == ParameterClass);
-}
-
-bool isParameter(PyObject* object) {
-  return ParameterClass != nullptr && PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(ParameterClass));
-}
-
 const char* describeOddity(TensorOddity oddity) {
   switch (oddity) {
     case TensorOddity::None: return "a plain tensor";

@@ -15,10 +15,6 @@ namespace cdynamo {
 
 // Any instance of torch.Tensor, subclasses included.
 bool isTensor(PyObject* object);
-// Exactly torch.Tensor or torch.nn.Parameter.
-bool isExactTensor(PyObject* object);
-// An instance of torch.nn.Parameter (or a class derived from it).
-bool isParameter(PyObject* object);
 
 // Why a tensor cannot be described by a TensorMeta.
 enum class TensorOddity : uint8_t {

@@ -51,7 +51,6 @@ struct Checkpoint {
 };
 
 struct TraceOptions {
-  bool fullgraph = false;
   bool openArguments = false;                        // every int argument is open
   const std::set<std::string>* openNames = nullptr;  // names of sources whose numbers are open
   bool errorOnBreak = false;                         // error_on_graph_break, as it stands at this point of the program; journaled

@@ -124,7 +124,6 @@ struct DictValue final : HeapValue {
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   size_t live = 0;       // entries with a value
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
-  bool keysGuarded = false;
   Value* defaultFactory = nullptr;
   InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
 };

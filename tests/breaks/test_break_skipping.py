@@ -378,6 +378,27 @@ def test_backend_error():
         assert torch.equal(cdynamo.compile(fn, backend=bad)(t(3)), (t(3) + 1) * 2)
 
 
+class Base:
+    def scaled(self, x):
+        return x * 2
+
+
+class Derived(Base):
+    def scaled(self, x):
+        inner = lambda: self  # noqa: E731
+        y = super().scaled(x)
+        graph_break()
+        return y + (inner() is self)
+
+
+@pytest.mark.parametrize("rule", ["skip", "continue"])
+def test_frame_that_cannot_be_resumed(rule):
+    """super() reads self where CPython put it, and that is a cell: the frame runs eagerly, its callee is captured."""
+    ran = run(Derived().scaled, t(3), rule=rule)
+    assert ran.graphs == [["mul"]]
+    assert len(ran.skips) == 1
+
+
 # ---- 3: ways out ----
 
 

@@ -1,7 +1,8 @@
-// A small extension of these rooms alone, for the tests: see build_rooms.py. It also shows cpython/compat.h to Python.
+// A small extension of these rooms alone, for the tests: see build_rooms.py. It also shows parts of cpython/ to Python.
 #include "base/error.h"
 #include "bytecode/python_api.h"
 #include "cpython/compat.h"
+#include "cpython/dict_access.h"
 
 namespace {
 
@@ -11,7 +12,7 @@ PyObject* orNone(PyObject* borrowed) {
   return result;
 }
 
-PyObject* pyDictVersion(PyObject*, PyObject* dict) { return PyLong_FromUnsignedLongLong(dictVersion(dict)); }
+PyObject* pyDictVersion(PyObject*, PyObject* dict) { return PyLong_FromUnsignedLongLong(dictVersionInline(dict)); }
 PyObject* pyTypeVersion(PyObject*, PyObject* type) {
   return PyLong_FromUnsignedLong(typeVersion(reinterpret_cast<PyTypeObject*>(type)));
 }

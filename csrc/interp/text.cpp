@@ -1,0 +1,238 @@
+// Text of symbolic values: repr, str, format, and what messages call them.
+#include <unordered_map>
+
+#include "base/lookup.h"
+#include "cpython/compat.h"
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+namespace {
+
+ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
+  if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
+  if (v->kind != Kind::Tuple && v->kind != Kind::Set)
+    if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
+  auto all = [&](const std::vector<Value*>& items, auto&& add) {
+    for (Value* item : items) {
+      ObjectRef copy = snapshotOf(t, item, made);
+      if (!copy) return false;
+      add(copy.get());
+    }
+    return true;
+  };
+  switch (v->kind) {
+    case Kind::List: {
+      if (as<ListValue>(v)->type != &PyList_Type) return nullptr;
+      ObjectRef list = checked(PyList_New(0));
+      made[v] = list.get();
+      return all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); }) ? list : nullptr;
+    }
+    case Kind::Tuple: {
+      if (as<TupleValue>(v)->type != &PyTuple_Type) return ObjectRef::share(t.constant(v));
+      ObjectRef list = checked(PyList_New(0));
+      if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); })) return nullptr;
+      return checked(PyList_AsTuple(list.get()));
+    }
+    case Kind::Set: {
+      ObjectRef set =
+          checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(as<SetValue>(v)->type == &PyFrozenSet_Type ? &PySet_Type : as<SetValue>(v)->type)));
+      if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PySet_Add(set.get(), o)); })) return nullptr;
+      return as<SetValue>(v)->type == &PyFrozenSet_Type ? checked(PyFrozenSet_New(set.get())) : set;
+    }
+    case Kind::Dict: {
+      auto* d = as<DictValue>(v);
+      if (d->type != &PyDict_Type && d->type != &PyODict_Type) return nullptr;
+      ObjectRef dict = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(d->type)));
+      made[v] = dict.get();
+      t.complete(d);
+      for (size_t i = 0; i < d->entries.size(); i++) {
+        if (!d->entries[i].value) continue;
+        if (!d->entries[i].key.constant) return nullptr;
+        ObjectRef copy = snapshotOf(t, d->entries[i].value, made);
+        if (!copy) return nullptr;
+        checkedStatus(PyObject_SetItem(dict.get(), d->entries[i].key.constant, copy.get()));
+      }
+      return dict;
+    }
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+ObjectRef snapshot(Trace& t, Value* v) {
+  std::unordered_map<Value*, PyObject*> made;
+  return snapshotOf(t, v, made);
+}
+
+PyObject* Trace::snapshot(Value* v) {
+  ObjectRef copy = cdynamo::snapshot(*this, v);
+  return copy ? keep(std::move(copy)) : nullptr;
+}
+
+namespace {
+
+// "".join of texts, now or after the graph.
+Value* joinText(Trace& t, const std::vector<Value*>& parts) {
+  ObjectRef texts = checked(PyList_New(0));
+  for (Value* part : parts) {
+    PyObject* c = t.constant(part);
+    if (!c || !PyUnicode_Check(c)) {
+      if (Value* late = lateJoin(t, t.string(""), parts)) return late;
+      unsupported(BreakReason::UnsupportedOperator, "a text made from " + describe(part));
+    }
+    checkedStatus(PyList_Append(texts.get(), c));
+  }
+  ObjectRef empty = checked(PyUnicode_FromString(""));
+  return t.real(native(t, PyUnicode_Join(empty.get(), texts.get())));
+}
+
+}  // namespace
+
+Value* repr(Trace& t, Value* v) {
+  if (isTensor(v) || isLateText(v))
+    if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
+  if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
+  if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
+  struct Leave {
+    int& depth;
+    ~Leave() { depth--; }
+  } leave{t.depth};
+  auto joined = [&](const std::vector<Value*>& items, const char* open, const char* close) {
+    std::vector<Value*> parts{t.string(open)};
+    for (size_t i = 0; i < items.size(); i++) {
+      if (i) parts.push_back(t.string(", "));
+      parts.push_back(repr(t, items[i]));
+    }
+    parts.push_back(t.string(close));
+    return joinText(t, parts);
+  };
+  if (v->kind == Kind::List && as<ListValue>(v)->type == &PyList_Type) return joined(itemsOf(t, v), "[", "]");
+  if (v->kind == Kind::Tuple && as<TupleValue>(v)->type == &PyTuple_Type) {
+    auto items = itemsOf(t, v);
+    return joined(items, "(", items.size() == 1 ? ",)" : ")");
+  }
+  if (v->kind == Kind::Dict && as<DictValue>(v)->type == &PyDict_Type) {
+    auto* d = as<DictValue>(v);
+    t.complete(d);
+    std::vector<Value*> parts{t.string("{")};
+    for (size_t i = 0; i < d->entries.size(); i++) {
+      DictEntry e = d->entries[i];
+      if (!e.value) continue;
+      if (parts.size() > 1) parts.push_back(t.string(", "));
+      parts.push_back(repr(t, e.key.value));
+      parts.push_back(t.string(": "));
+      parts.push_back(repr(t, e.value));
+    }
+    parts.push_back(t.string("}"));
+    return joinText(t, parts);
+  }
+  if (v->kind == Kind::Instance) {
+    Value* method = specialMethod(t, v, "__repr__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    auto* i = as<InstanceValue>(v);
+    static PyObject* reprName = PyUnicode_InternFromString("__repr__");
+    static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
+    if (i->exceptionArgs && lookUp(t, i->type, reprName) == plain) {
+      auto args = itemsOf(t, i->exceptionArgs);
+      PyObject* text = t.constant(repr(t, args.size() == 1 ? args[0] : t.tuple(args)));
+      ObjectRef typeName = checked(PyType_GetName(i->type));
+      return t.real(checked(PyUnicode_FromFormat(args.size() == 1 ? "%U(%U)" : "%U%U", typeName.get(), text)));
+    }
+  }
+  unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
+}
+
+Value* str(Trace& t, Value* v) {
+  if (isLateText(v)) return v;
+  if (isTensor(v))
+    if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
+  if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (v->kind == Kind::Instance) {
+    auto* i = as<InstanceValue>(v);
+    Value* method = specialMethod(t, v, "__str__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    if (i->exceptionArgs) {
+      static PyObject* strName = PyUnicode_InternFromString("__str__");
+      static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
+      auto args = itemsOf(t, i->exceptionArgs);
+      if (lookUp(t, i->type, strName) != plain) {
+        // KeyError and its like: asked of a real one with the same arguments.
+        PyObject* copies = t.snapshot(i->exceptionArgs);
+        PyTypeObject* base = i->type;
+        while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
+        if (!copies || lookUp(t, i->type, strName) != typeLookup(base, strName))
+          unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
+        ObjectRef made = native(t, PyObject_Call(reinterpret_cast<PyObject*>(base), copies, nullptr));
+        return t.real(native(t, PyObject_Str(made.get())));
+      }
+      if (args.empty()) return t.string("");
+      return args.size() == 1 ? str(t, args[0]) : repr(t, i->exceptionArgs);
+    }
+  }
+  if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
+  return repr(t, v);
+}
+
+Value* format(Trace& t, Value* v, Value* spec, int conversion) {
+  if (conversion == 1) v = str(t, v);
+  if (conversion == 2) v = repr(t, v);
+  if (conversion == 3) {
+    PyObject* c = t.constant(v);
+    if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
+    v = t.real(native(t, PyObject_ASCII(c)));
+  }
+  PyObject* cs = spec ? t.constant(spec) : nullptr;
+  if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
+  if (isTensor(v) || isLateText(v))
+    if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
+  if (v->kind == Kind::Instance) {
+    Value* method = specialMethod(t, v, "__format__");
+    auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call1(t, method, spec ? spec : t.string(""));
+  }
+  PyObject* c = t.constant(v);
+  if (!c) {
+    v = str(t, v);
+    if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
+    c = t.constant(v);
+    if (!c) unsupported(BreakReason::UnsupportedOperator, "formatting " + describe(v));
+  }
+  return t.real(native(t, PyObject_Format(c, cs)));
+}
+
+std::string describe(Value* v) {
+  switch (v->kind) {
+    case Kind::Real: {
+      PyObject* object = realObject(v);
+      ObjectRef module, name;
+      if (PyCallable_Check(object)) {
+        name = ObjectRef::steal(PyObject_GetAttrString(object, "__qualname__"));
+        PyErr_Clear();
+        module = ObjectRef::steal(PyObject_GetAttrString(object, "__module__"));
+        PyErr_Clear();
+      }
+      if (name && PyUnicode_Check(name.get())) {
+        std::string prefix = module && PyUnicode_Check(module.get()) ? std::string(PyUnicode_AsUTF8(module.get())) + "." : "";
+        return prefix + PyUnicode_AsUTF8(name.get());
+      }
+      return std::string("a ") + Py_TYPE(object)->tp_name + " object";
+    }
+    case Kind::Tensor: return "a tensor";
+    case Kind::BoundMethod: return "the method " + describe(as<BoundMethodValue>(v)->function);
+    case Kind::Function: return std::string("function ") + PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(as<FunctionValue>(v)->code)->co_qualname);
+    case Kind::Slice: return "a slice";
+    case Kind::Super: return "super()";
+    case Kind::Iterator: return "an iterator";
+    case Kind::Generator: return "a generator";
+    case Kind::DictView: return "a dict view";
+    case Kind::Property: return "a descriptor";
+    case Kind::Unbound: return "an unbound local";
+    default: return std::string("a ") + static_cast<HeapValue*>(v)->type->tp_name + " object";
+  }
+}
+
+}  // namespace cdynamo
