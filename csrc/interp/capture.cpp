@@ -275,7 +275,7 @@ class Capture {
     std::vector<FrameState*> frames = resumableFrames(innermost);
     const TracePlace* place = t.failedPlace ? t.failedPlace : t.place;
     if (dispatchSettings().skipBlocks && problem.reason != BreakReason::UncaughtException && !frames.empty()) {
-      frames.resize(1);
+      frames.erase(frames.begin() + 1, frames.end());
       const char* block = frames[0]->awaiting ? nullptr : unresumedBlock(*frames[0]);
       if (block) return skip(&t, problem.reason, problem.what + ", in " + block + ": the frame is skipped (config.break_in_blocks)");
     }

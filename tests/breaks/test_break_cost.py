@@ -6,7 +6,7 @@ import time
 
 import pytest
 import torch
-from harness import CountingBackend, t
+from harness import CountingBackend, ext, t
 
 import cdynamo
 from cdynamo._events import listening
@@ -325,3 +325,27 @@ def test_call_time_of_a_loop():
         return min(took)
 
     assert best(call) < 10 * best(fn) + 0.02
+
+
+def test_endless_recursion_is_an_error():
+    def endless(x):
+        x = x + 1
+        ext(x)
+        return endless(x)
+
+    cdynamo.reset()
+    with cdynamo.config.patch(strict=True), pytest.raises(RecursionError, match="maximum recursion depth exceeded"):
+        cdynamo.compile(endless, backend="eager")(t(3))
+
+
+def test_deep_recursion_with_a_break_at_each_level():
+    def deep(x, n):
+        x = x + 1
+        ext(x)
+        return x if n == 0 else deep(x, n - 1) * 1.0
+
+    cdynamo.reset()
+    with cdynamo.config.patch(strict=True):
+        compiled = cdynamo.compile(deep, backend="eager")
+        for n in (3, 100, 300):
+            assert torch.equal(compiled(t(3), n), deep(t(3), n))
