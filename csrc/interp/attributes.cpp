@@ -139,7 +139,11 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       t.load(tuple);
       size_t at =
           (static_cast<size_t>(reinterpret_cast<PyMemberDescrObject*>(d)->d_member->offset) - offsetof(PyTupleObject, ob_item)) / sizeof(PyObject*);
-      return at < tuple->items.size() ? tuple->items[at] : nullptr;
+      if (at < tuple->items.size()) return tuple->items[at];
+      // Beyond the items: readable by name only, and None in one that was made of its items.
+      if (!tuple->real) return t.none();
+      ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
+      return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
     }
     return nullptr;
   }

@@ -117,7 +117,9 @@ const char* unresumedBlock(const FrameState& f) {
 }
 
 void balanceGraph(Trace& t, bool gradAtEntry) {
-  if (gradEnabled() == gradAtEntry || t.graph.callCount() == 0) return;
+  if (t.graph.callCount() == 0) return;
+  for (const Settings::Change& change : t.settings.changed()) t.record(change.before);
+  if (gradEnabled() == gradAtEntry) return;
   std::vector<Arg> operands(1);
   operands[0].object = ObjectRef::share(gradAtEntry ? Py_True : Py_False);
   t.graph.add(NodeOp::CallFunction, ObjectRef::share(importedObject("torch._C", "_set_grad_enabled")), std::move(operands), {})->place = t.place;
