@@ -276,16 +276,6 @@ def compared(method, left, right, symbol, swapped):
     raise TypeError(f"'{symbol}' not supported between instances of '{type(left).__name__}' and '{type(right).__name__}'")
 
 
-class unread_profile:
-    """torch.profiler.profile() in a with statement that does not name it."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        return None
-
-
 def is_enabled_for(self, level):
     """logging.Logger.isEnabledFor, without its cache: the levels themselves are looked at."""
     return not self.disabled and self.manager.disable < level and level >= self.getEffectiveLevel()

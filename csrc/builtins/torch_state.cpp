@@ -21,7 +21,9 @@ Value* setGradMode(Trace& t, CallArgs& a) {
   ObjectRef args = checked(PyTuple_Pack(1, wanted));
   PyObject* function = importedObject("torch._C", "_set_grad_enabled");
   native(t, PyObject_Call(function, args.get(), nullptr));
-  if (gradEnabled() == before) return t.none();
+  // Torch's own managers leave no node where they change nothing.
+  static PyObject* managers = PyModule_GetDict(checked(PyImport_ImportModule("torch.autograd.grad_mode")).get());
+  if (gradEnabled() == before && t.frame->globals == managers) return t.none();
   t.record({ObjectRef::share(function), std::move(args), {}});
   t.journal.onRollback([before] { setGradEnabled(before); });
   return t.none();
@@ -80,8 +82,7 @@ Value* setDeterministic(Trace& t, CallArgs& a) {
   ObjectRef args = checked(PyTuple_Pack(1, ask("torch._C", "_get_deterministic_algorithms").get()));
   ObjectRef kwargs = checked(PyDict_New());
   checkedStatus(PyDict_SetItemString(kwargs.get(), "warn_only", ask("torch._C", "_get_deterministic_algorithms_warn_only").get()));
-  return changeSetting(t, "_set_deterministic_algorithms",
-                       callOf("torch._C", "_set_deterministic_algorithms", std::move(args), std::move(kwargs)),
+  return changeSetting(t, "_set_deterministic_algorithms", callOf("torch._C", "_set_deterministic_algorithms", std::move(args), std::move(kwargs)),
                        importedObject("torch._C", "_set_deterministic_algorithms"), a);
 }
 
@@ -158,7 +159,6 @@ Value* inferenceExit(Trace& t, CallArgs& a) {
   return t.none();
 }
 
-
 // ---- profilers: nothing happens in a graph that a label could be put around ---------------------------------------------
 
 Value* recordFunctionEnter(Trace& t, CallArgs& a) {
@@ -185,12 +185,52 @@ Value* makeProfile(Trace& t, CallArgs& a) {
   // Made once for the sake of its arguments' checks; those that are not constants may be asked for by others.
   if (!unseen || !callNative(t, importedObject(module, "profile"), a))
     unsupported(BreakReason::UnsupportedContextManager, std::string(module) + ".profile whose results can be read");
-  return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", "unread_profile")), {});
+  return call(t, pinnedValue(t, importedObject("contextlib", "nullcontext")), {});
 }
 constexpr const char* kProfiler = "torch.profiler";
 constexpr const char* kAutogradProfiler = "torch.autograd.profiler";
 
 }  // namespace
+
+bool isConfigModule(PyObject* module) {
+  PyTypeObject* type = Py_TYPE(module);
+  if (type == &PyModule_Type || !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
+  static auto* base = reinterpret_cast<PyTypeObject*>(importedObject("torch.utils._config_module", "ConfigModule"));
+  return PyType_IsSubtype(type, base) != 0;
+}
+
+namespace {
+
+std::string configName(PyObject* module, PyObject* name) {
+  const char *owner = PyModule_GetName(module), *attribute = PyUnicode_AsUTF8(name);
+  if (!owner || !attribute) throw PythonError{};
+  return std::string(owner) + "." + attribute;
+}
+
+}  // namespace
+
+Value* configAttr(Trace& t, PyObject* module, PyObject* name) {
+  ObjectRef held = ObjectRef::steal(PyObject_GetAttr(module, name));
+  if (!held) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) raiseCurrent(t);
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (t.settings.isChanged(configName(module, name))) return t.real(std::move(held));
+  PyObject* kept = t.keep(std::move(held));
+  return t.wrap(kept, t.sources.attr(t.sources.pinned(module), name));
+}
+
+void setConfigAttr(Trace& t, PyObject* module, PyObject* name, Value* value) {
+  PyObject* wanted = t.snapshot(value);
+  if (!wanted) unsupported(BreakReason::AttributeWrite, "setting " + configName(module, name) + " to " + describe(value));
+  ObjectRef before = native(t, PyObject_GetAttr(module, name));
+  ObjectRef setter = ObjectRef::share(importedObject("builtins", "setattr"));
+  SettingCall undo{setter, checked(PyTuple_Pack(3, module, name, before.get())), {}};
+  SettingCall now{setter, checked(PyTuple_Pack(3, module, name, wanted)), {}};
+  native(t, PyObject_Call(setter.get(), now.args.get(), nullptr));
+  t.settings.change(configName(module, name), std::move(undo), std::move(now), false);
+}
 
 void addTorchState(BuiltinTable& table) {
   table.add("torch.is_grad_enabled", isGradEnabled);

@@ -253,6 +253,7 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
     ObjectRef held = native(t, PyObject_GetAttr(object, name));
     return t.real(std::move(held));
   }
+  if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
   PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
   bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
@@ -599,6 +600,12 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   if (isReal(object) && PyModule_Check(realObject(object))) {
     PyObject* dict = PyModule_GetDict(realObject(object));
     t.identity(object);
+    if (isConfigModule(realObject(object))) return setConfigAttr(t, realObject(object), name, value);
+    if (Value* setter = customSetter(t, object, "__setattr__")) {
+      t.tail = tail;
+      call(t, setter, {{t.realShared(name), value}, {}});
+      return;
+    }
     Value* d = t.wrap(dict, t.sources.pinned(dict));
     return t.dictSet(as<DictValue>(d), t.keyOf(t.realShared(name)), value);
   }

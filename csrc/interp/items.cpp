@@ -102,7 +102,9 @@ namespace {
 
 // An object of module typing: TypeVar, Any, List[int].
 PyObject* typingObject(Trace& t, Value* v) {
-  PyObject* object = isReal(v) ? realObject(v) : v->kind == Kind::Instance && !as<InstanceValue>(v)->mutated ? as<InstanceValue>(v)->real.get() : nullptr;
+  PyObject* object = isReal(v)                                                     ? realObject(v)
+                     : v->kind == Kind::Instance && !as<InstanceValue>(v)->mutated ? as<InstanceValue>(v)->real.get()
+                                                                                   : nullptr;
   if (!object || !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) return nullptr;
   static PyObject* name = PyUnicode_InternFromString("__module__");
   PyObject* module = PyDict_GetItemWithError(typeDict(Py_TYPE(object)), name);

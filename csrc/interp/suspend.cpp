@@ -118,7 +118,8 @@ const char* unresumedBlock(const FrameState& f) {
 
 void balanceGraph(Trace& t, bool gradAtEntry) {
   if (t.graph.callCount() == 0) return;
-  for (const Settings::Change& change : t.settings.changed()) t.record(change.before);
+  for (const Settings::Change& change : t.settings.changed())
+    if (change.inGraph) t.record(change.before);
   if (gradEnabled() == gradAtEntry) return;
   std::vector<Arg> operands(1);
   operands[0].object = ObjectRef::share(gradAtEntry ? Py_True : Py_False);

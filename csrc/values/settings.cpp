@@ -25,14 +25,20 @@ bool isSame(const SettingCall& a, const SettingCall& b) {
 
 }  // namespace
 
-void Settings::change(const char* name, SettingCall before, SettingCall now) {
+bool Settings::isChanged(const std::string& name) const {
+  for (const Change& change : changed_)
+    if (change.name == name) return true;
+  return false;
+}
+
+void Settings::change(const std::string& name, SettingCall before, SettingCall now, bool inGraph) {
   journal_.onRollback([this, old = changed_, before] {
     make(before);
     changed_ = old;
   });
   size_t i = 0;
   while (i < changed_.size() && changed_[i].name != name) i++;
-  if (i == changed_.size()) changed_.push_back({name, std::move(before), {}});
+  if (i == changed_.size()) changed_.push_back({name, std::move(before), {}, inGraph});
   changed_[i].now = std::move(now);
   if (isSame(changed_[i].before, changed_[i].now)) changed_.erase(changed_.begin() + static_cast<ptrdiff_t>(i));
 }

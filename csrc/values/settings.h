@@ -23,12 +23,14 @@ class Settings {
   ~Settings() { restore(); }
 
   struct Change {
-    const char* name;
+    std::string name;
     SettingCall before;  // what sets it as it was when the trace began
     SettingCall now;
+    bool inGraph;  // operations depend on it: the graph sets it too
   };
   // `now` was called by the program; `before` would undo that.
-  void change(const char* name, SettingCall before, SettingCall now);
+  void change(const std::string& name, SettingCall before, SettingCall now, bool inGraph = true);
+  bool isChanged(const std::string& name) const;
   // Those that are not as they were when the trace began.
   const std::vector<Change>& changed() const { return changed_; }
   // Puts all back. Nothing is changed then.

@@ -1,6 +1,7 @@
 """State of torch that a function changes: grad mode, settings, contexts of profilers; what is left behind after breaks and errors."""
 
 import torch
+import torch.fx.experimental._config
 from differ import Cases, Setup, t
 from torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -23,6 +24,7 @@ def inner_modes_that_change_nothing(x):
             b = y * 3
         c = y * 4
         torch.set_grad_enabled(False)
+        torch.autograd.grad_mode.no_grad().__enter__()
     return a, b, c, y - 1
 
 
@@ -33,6 +35,15 @@ def break_under_a_mode_that_changes_nothing(x):
         torch._dynamo.graph_break()
         y = y * 2
     return y - 1
+
+
+@case(lambda: (torch.nn.Parameter(t(3)), t(3)), ops=["_set_grad_enabled", "add_", "_set_grad_enabled"])
+def modes_that_are_changed_again(x, y):
+    torch.set_grad_enabled(False)
+    torch.set_grad_enabled(True)
+    torch.set_grad_enabled(False)
+    x.add_(y)
+    torch.set_grad_enabled(True)
 
 
 # ---- profilers ---------------------------------------------------------------------------------------------------------
@@ -228,6 +239,37 @@ def attention_kernels_over_a_break():
         return a, torch.backends.cuda.mem_efficient_sdp_enabled()
 
     return Setup(fn, lambda: (t(1, 1, 2, 4),), attention_kernels)
+
+
+@scenario(captures=(1, 0), after_change=(1,))
+def config_modules_are_read():
+    before = torch.fx.experimental._config.translation_validation
+
+    def fn(x):
+        return x + (2 if torch.fx.experimental._config.translation_validation else 1)
+
+    def put(value):
+        torch.fx.experimental._config.translation_validation = value
+
+    return Setup(fn, lambda: (t(3),), changes=[lambda: put(not before)], cleanup=lambda: put(before))
+
+
+@scenario()
+def config_modules_are_written():
+    config = torch.fx.experimental._config
+    before = config.translation_validation_timeout
+
+    def undo():
+        config.translation_validation_timeout = before
+
+    def fn(x):
+        config.translation_validation_timeout = 17
+        return x + config.translation_validation_timeout
+
+    def state():
+        return config.translation_validation_timeout, "translation_validation_timeout" in vars(config)
+
+    return Setup(fn, lambda: (undo(), t(3))[1:], state, cleanup=undo)
 
 
 # ---- contexts of an attempt that was given up --------------------------------------------------------------------------
