@@ -91,7 +91,8 @@ def _new_fake_mode() -> FakeTensorMode:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    return FakeTensorMode(shape_env=ShapeEnv())
+    # export: a tensor of no dimension gets no symbol for its value. AOTAutograd would ask for another capture because of it.
+    return FakeTensorMode(shape_env=ShapeEnv(), export=True)
 
 
 @contextlib.contextmanager

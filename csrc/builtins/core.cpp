@@ -80,8 +80,19 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
 
 PyObject* typeObject(PyTypeObject& type) { return reinterpret_cast<PyObject*>(&type); }
 
-Value* builtinInt(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyLong_Type), "__int__"); }
-Value* builtinFloat(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyFloat_Type), "__float__"); }
+// int(n) and float(f) of what is exactly that.
+bool isOpenOf(const CallArgs& a, PyTypeObject& type) {
+  return a.args.size() == 1 && a.kwargs.empty() && isOpen(a.args[0]) && Py_TYPE(realObject(a.args[0])) == &type;
+}
+
+Value* builtinInt(Trace& t, CallArgs& a) {
+  if (isOpenOf(a, PyLong_Type)) return t.typeOf(a.args[0]), a.args[0];
+  return viaNative(t, a, typeObject(PyLong_Type), "__int__");
+}
+Value* builtinFloat(Trace& t, CallArgs& a) {
+  if (isOpenOf(a, PyFloat_Type)) return t.typeOf(a.args[0]), a.args[0];
+  return viaNative(t, a, typeObject(PyFloat_Type), "__float__");
+}
 Value* builtinComplex(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyComplex_Type), "__complex__"); }
 Value* builtinBool(Trace& t, CallArgs& a) {
   expectArgs(t, a, "bool", 0, 1);
@@ -111,6 +122,7 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
   expectArgs(t, a, "abs", 1, 1);
   static PyObject* abs = PyUnicode_InternFromString("abs");
   if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
+  if (isOpenOf(a, PyLong_Type)) return truth(t, compareOp(t, Py_LT, a.args[0], t.integer(0))) ? unaryOp(t, '-', a.args[0]) : a.args[0];
   return viaNative(t, a, builtinObject("abs"), "__abs__");
 }
 

@@ -92,6 +92,7 @@ Value* polyfillWritesText(Trace& t, CallArgs& a) { return t.boolean(writesText(t
 PyObject* keyword(Trace& t, const char* name) { return t.keep(checked(PyUnicode_InternFromString(name))); }
 
 Value* textToPrint(Trace& t, Value* v) {
+  if (isOpen(v)) return t.typeOf(v), v;
   if (isTensor(v) && canReadLater(t, v)) return v;
   Value* text = str(t, v);
   PyObject* c = t.constant(text);
@@ -135,6 +136,7 @@ Value* callPolyfill(Trace& t, const char* name, CallArgs args) {
 
 // What a log record may hold: constants, tensors, late texts, copies of containers of constants.
 Value* loggable(Trace& t, Value* v) {
+  if (isOpen(v)) return t.typeOf(v), v;
   if (canReadLater(t, v)) return v;
   if (PyObject* copy = t.snapshot(v)) return t.realShared(copy);
   refuse("logging " + describe(v));

@@ -131,6 +131,7 @@ Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
   ObjectRef mode = native(t, PyObject_Vectorcall(enter.get(), constants.data(), constants.size(), nullptr));
   Node* node = t.graph.add(NodeOp::CallFunction, std::move(enter), std::move(operands), {});
   node->place = t.place;
+  node->switchesMode = true;
   t.enterState(self, std::move(mode), std::move(exit), node, gradBefore);
   return self;
 }
@@ -145,6 +146,7 @@ Value* exitManager(Trace& t, CallArgs& a, const StateManager& kind) {
   operands[0].node = entered;
   Node* node = t.graph.add(NodeOp::CallFunction, checked(PyObject_GetAttrString(module.get(), kind.exit)), std::move(operands), {});
   node->place = t.place;
+  node->switchesMode = true;
   return t.boolean(false);
 }
 

@@ -122,6 +122,7 @@ void CodeCache::clear() {
   generation_++;
   skipped_ = limitReported_ = calledBefore_ = false;
   skipReason_.clear();
+  openNames_.clear();
   for (auto& [chain, cache] : continuations_) cache->clear();
 }
 
@@ -214,6 +215,12 @@ ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
     checkedStatus(PyList_Append(reasons.get(), line.get()));
   }
   return reasons;
+}
+
+void CodeCache::noteChangedNumbers(const FrameInputs& inputs) {
+  std::vector<std::shared_ptr<Entry>> entries = entries_;
+  for (const auto& entry : entries)
+    if (entry->guards->isForSameObjects(inputs)) entry->guards->addChangedNumbers(inputs, openNames_);
 }
 
 namespace {
@@ -311,12 +318,13 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       return {};
     }
     if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return {};
+    noteChangedNumbers(inputs);
     CaptureOutcome outcome;
     uint64_t generation = generation_;
     {
       Flag capturing(capturing_);
       CaptureScope scope;
-      outcome = captureHook()(inputs.function, inputs, options_.get());
+      outcome = captureHook()(inputs.function, inputs, options_.get(), openNames_);
     }
     if (outcome.kind == CaptureOutcome::Kind::Install) {
       std::unique_ptr<Entry> entry = std::move(outcome.entry);

@@ -1,6 +1,7 @@
 // The captures of one code object under one set of options, shared by all compiled functions that have both.
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,13 +57,15 @@ class CodeCache {
   // Whether one more capture for such a call would be too many.
   bool isFull(const FrameInputs& inputs, int limit) const;
   ObjectRef missReasons(const FrameInputs& inputs) const;
+  void noteChangedNumbers(const FrameInputs& inputs);
 
   PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies
   ObjectRef options_;
   std::vector<std::shared_ptr<Entry>> entries_;  // the one used last first
   std::unordered_map<const ResumeChain*, std::unique_ptr<CodeCache>> continuations_;
   std::string skipReason_;
-  uint64_t generation_ = 0;  // moves when the cache is cleared
+  std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
+  uint64_t generation_ = 0;          // moves when the cache is cleared
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;

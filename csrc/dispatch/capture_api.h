@@ -1,6 +1,7 @@
 // What the dispatcher asks of the interpreter, without knowing it.
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 
 #include "dispatch/entry.h"
@@ -22,7 +23,8 @@ struct CaptureOutcome {
 // Captures a call: inputs are the bound slots of the function's frame, alive during the call; options is the object that
 // the compiled function was made with. May run Python code; must leave no Python error set unless it says Raise. It may
 // throw PythonError (as Raise) and EngineError (the call runs eagerly, or fails in strict mode).
-using CaptureHook = CaptureOutcome (*)(PyObject* function, const FrameInputs& inputs, PyObject* options);
+// openNames: sources (by name) whose ints and floats were seen to change from call to call.
+using CaptureHook = CaptureOutcome (*)(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames);
 
 // Null: every miss runs eagerly. Called once when the extension is loaded.
 void setCaptureHook(CaptureHook hook);

@@ -51,7 +51,7 @@ std::string text(PyObject* object) {
   return utf8;
 }
 
-CaptureOutcome testCapture(PyObject* function, const FrameInputs& inputs, PyObject* options) {
+CaptureOutcome testCapture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>&) {
   ObjectRef locals = checked(PyTuple_New(inputs.localCount));
   for (Py_ssize_t i = 0; i < inputs.localCount; i++)
     PyTuple_SET_ITEM(locals.get(), i, ObjectRef::share(inputs.locals[i] ? inputs.locals[i] : Py_Ellipsis).release());

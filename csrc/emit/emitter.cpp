@@ -36,7 +36,7 @@ class Emitter : public Rebuilder {
   // Calls the graph.
   void begin() {
     a.prologue();
-    if (t.graph.callCount() > 0) {
+    if (t.graph.hasWork()) {
       a.loadConst(emitted.graphBox.get());
       a.loadConst(number(0));
       a.binarySubscr();
@@ -69,7 +69,9 @@ class Emitter : public Rebuilder {
       std::vector<Arg> operands(1);
       operands[0].kind = Arg::NodeRef;
       operands[0].node = states[i].node;
-      t.graph.add(NodeOp::CallFunction, ObjectRef(states[i].exit), std::move(operands), {})->place = t.place;
+      Node* node = t.graph.add(NodeOp::CallFunction, ObjectRef(states[i].exit), std::move(operands), {});
+      node->place = t.place;
+      node->switchesMode = true;
     }
     for (const auto& state : states) {
       emitGradMode(state.gradBefore);
@@ -103,7 +105,7 @@ class Emitter : public Rebuilder {
 
   bool tryDirect(Value* result, bool gradAtEntry) {
     if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry ||
-        t.graph.callCount() == 0 || !t.enteredStates().empty() || !t.settings.changed().empty())
+        !t.graph.hasWork() || !t.enteredStates().empty() || !t.settings.changed().empty())
       return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;

@@ -18,6 +18,7 @@ namespace {
 struct Traits {
   bool readsFrame = false;  // may look at its own locals by name: all are carried
   bool readsSelf = false;   // super() without arguments reads the first parameter
+  bool transforms = false;  // of torch.func: tensors inside its frames are wrapped for one level and mean nothing outside
 };
 
 const Traits& traitsOf(const Code& code) {
@@ -25,6 +26,9 @@ const Traits& traitsOf(const Code& code) {
   auto [found, fresh] = table.try_emplace(reinterpret_cast<PyObject*>(code.pyCode()));
   Traits& traits = found->second;
   if (!fresh) return traits;
+  const char* file = PyUnicode_AsUTF8(code.filename());
+  if (!file) PyErr_Clear();
+  traits.transforms = file && std::strstr(file, "/torch/_functorch/");
   for (const Instr& in : code.instrs()) {
     if (operandOf(in.op) != Operand::Name) continue;
     const char* name = PyUnicode_AsUTF8(in.object);
@@ -137,6 +141,7 @@ std::vector<int> cellSlots(const Code& code) {
 bool isResumable(const Code& code) {
   if ((code.flags() & (CO_OPTIMIZED | CO_NEWLOCALS)) != (CO_OPTIMIZED | CO_NEWLOCALS)) return false;
   if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return false;
+  if (traitsOf(code).transforms) return false;
   // super() reads the first parameter from where CPython put it.
   return !(traitsOf(code).readsSelf && code.localsplusCount() > 0 && code.isCellOrFree(0) && code.argcount() > 0);
 }
@@ -225,8 +230,23 @@ PyCodeObject* ResumePoint::continuation() const {
 
 namespace {
 
+// The first instruction from here on that does something: so that all ways to one place meet in one point.
+InstrIndex canonical(const Code& code, InstrIndex i) {
+  for (InstrIndex n = 0; n < code.size(); n++) {
+    Op op = code.at(i).op;
+    if (op == Op::Jump || op == Op::JumpBackward)
+      i = code.at(i).target;
+    else if (op == Op::Nop)
+      i++;
+    else
+      break;
+  }
+  return i;
+}
+
 // The edge to instruction `to`, with `kept` slots of the stack and then `pushed` new values.
 ResumeEdge edgeTo(const ResumePoint& from, InstrIndex to, size_t kept, const std::vector<int>& pushed) {
+  to = canonical(*from.code, to);
   LiveSet live = liveAt(*from.code, to), before = liveAt(*from.code, from.index);
   ResumeEdge edge;
   std::vector<int> locals;
@@ -300,6 +320,8 @@ class StepWriter {
     if (!raised && (in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear)) locals[static_cast<size_t>(in.arg)] = LocalState::Unbound;
     std::vector<bool> stack(static_cast<size_t>(code.depthAt(to)), true);
     for (size_t i = 0; i < same; i++) stack[i] = at_.stack[i];
+    if (!raised) moveMarks(in, locals, stack);
+    to = canonical(code, to);
     const ResumePoint* point = resumePoint(code, to, locals, stack, at_.handled);
     if (point->stackValues != point->stack.size()) {
       // Marks of unbound locals cannot go into a tuple: all slots are moved to locals, and those with values loaded again.
@@ -312,6 +334,24 @@ class StepWriter {
     f_.a.buildTuple(static_cast<int>(point->stackValues + point->locals.size()) + 1);
     f_.a.returnValue();
     made_->exits.push_back(point);
+  }
+
+  // Instructions that move the marks of unbound locals about.
+  void moveMarks(const Instr& in, std::vector<LocalState>& locals, std::vector<bool>& stack) const {
+    const std::vector<bool>& before = at_.stack;
+    if (in.op == Op::Swap) {
+      size_t other = before.size() - static_cast<size_t>(in.arg);
+      stack.back() = before[other];
+      stack[other] = before.back();
+    } else if (in.op == Op::Copy) {
+      stack.back() = before[before.size() - static_cast<size_t>(in.arg)];
+    } else if (in.op == Op::LoadFastAndClear) {
+      bool bound = false;
+      for (int slot : at_.locals) bound |= slot == in.arg;
+      stack.back() = bound;
+    } else if (in.op == Op::StoreFast && !before.back()) {
+      locals[static_cast<size_t>(in.arg)] = LocalState::Unbound;
+    }
   }
 
   PointFunction f_;

@@ -66,6 +66,7 @@ Graph finishGraph(Graph&& traced, PyObject* getitem) {
       moved->nameHint = std::move(node.nameHint);
       moved->result = std::move(node.result);
       moved->place = node.place;
+      moved->switchesMode = node.switchesMode;
       moved->source = node.source;
       moved->example = node.example;
       to[&node] = moved;

@@ -22,4 +22,10 @@ size_t Graph::callCount() const {
   return n;
 }
 
+bool Graph::hasWork() const {
+  for (const Node& node : nodes_)
+    if ((node.op == NodeOp::CallFunction || node.op == NodeOp::CallMethod) && !node.switchesMode) return true;
+  return false;
+}
+
 }  // namespace cdynamo

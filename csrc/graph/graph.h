@@ -41,6 +41,7 @@ struct Node {
   std::string nameHint;  // name of the user's variable it was stored to, may be empty
   ResultMeta result;
   const TracePlace* place = nullptr;
+  bool switchesMode = false;       // a call that only changes torch's state (grad mode, autocast)
   const Source* source = nullptr;  // Placeholder
   PyObject* example = nullptr;     // Placeholder: the real input, borrowed, valid during the capture only
 };
@@ -54,6 +55,7 @@ class Graph {
   const std::deque<Node>& nodes() const { return nodes_; }
   std::deque<Node>& nodes() { return nodes_; }
   size_t callCount() const;  // nodes that are calls
+  bool hasWork() const;      // whether one of them does more than switch modes
 
   // Filled by emission: which nodes the compiled code reads back, in order.
   std::vector<Node*> outputs;

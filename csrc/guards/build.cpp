@@ -41,7 +41,10 @@ class ProgramBuilder {
   using LevelSteps = std::array<std::vector<Step>, kOps>;
 
   void need(const Source* source) {
-    for (; source && needed_[source->id] == nullptr; source = source->base) needed_[source->id] = source;
+    for (; source && needed_[source->id] == nullptr; source = source->base) {
+      needed_[source->id] = source;
+      need(source->other);
+    }
   }
 
   void collectSources() {
@@ -60,11 +63,18 @@ class ProgramBuilder {
     std::vector<int32_t> levelOf(needed_.size(), 0);
     for (const Source* source : needed_) {
       if (source == nullptr) continue;
+      if (source->kind == SourceKind::NumberTensor) continue;
       int32_t level = source->base ? levelOf[source->base->id] + 1 : 0;
+      if (source->other) level = std::max(level, levelOf[source->other->id] + 1);
       levelOf[source->id] = level;
       if (level >= static_cast<int32_t>(levels_.size())) levels_.resize(level + 1);
       levels_[level].push_back(source);
     }
+    // Tensors are made when all else holds.
+    std::vector<const Source*> last;
+    for (const Source* source : needed_)
+      if (source && source->kind == SourceKind::NumberTensor) last.push_back(source);
+    if (!last.empty()) levels_.push_back(std::move(last));
   }
 
   // Registers are numbered in the order in which a run makes them valid: by level, items of dicts before live loads.
@@ -83,8 +93,10 @@ class ProgramBuilder {
       }
       levelEnd_.push_back(static_cast<uint32_t>(sources.size()));
     }
-    for (Source& source : sources)
+    for (Source& source : sources) {
       if (source.base) source.base = &sources[registerOf_[source.base->id]];
+      if (source.other) source.other = &sources[registerOf_[source.other->id]];
+    }
     for (const Source* source : wanted_) program_->wanted_.push_back(static_cast<uint32_t>(registerOf_[source->id]));
   }
 
@@ -92,6 +104,15 @@ class ProgramBuilder {
     int32_t base = source->base ? registerOf_[source->base->id] : -1;
     if (source->kind == SourceKind::DictItem) return {0, 0, base};
     return {1, static_cast<int>(source->kind), base};
+  }
+
+  // A range of an int that a later fact narrows.
+  bool isSuperseded(size_t index) const {
+    const auto& facts = facts_.facts();
+    if (facts[index].kind != FactKind::IntRange) return false;
+    for (size_t i = index + 1; i < facts.size(); i++)
+      if (facts[i].kind == FactKind::IntRange && facts[i].source == facts[index].source) return true;
+    return false;
   }
 
   int32_t placeOf(const TracePlace* place) {
@@ -105,9 +126,12 @@ class ProgramBuilder {
   }
 
   void convertFacts() {
-    for (const Fact& fact : facts_.facts()) {
+    for (size_t i = 0; i < facts_.facts().size(); i++) {
+      const Fact& fact = facts_.facts()[i];
       if (fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) continue;
-      GuardFact made{.kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .place = placeOf(fact.place)};
+      if (isSuperseded(i)) continue;
+      GuardFact made{
+          .kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
       bool identity = fact.kind == FactKind::IdentityIs || fact.kind == FactKind::IdentityIsNot;
@@ -242,6 +266,9 @@ class ProgramBuilder {
       case SourceKind::Type: return load(Op::LoadType, 0);
       case SourceKind::DequeItem: return load(Op::LoadDequeItem, s.index);
       case SourceKind::WeakReferent: return load(Op::LoadWeakReferent, 0);
+      case SourceKind::Arithmetic:
+        return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
+      case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
     }
   }
 
@@ -256,6 +283,7 @@ class ProgramBuilder {
       case FactKind::IdentityIs:
       case FactKind::IdentityIsNot:
       case FactKind::EqualsConstant:
+      case FactKind::IntRange:
       case FactKind::DynamicBranch: return true;
       case FactKind::TypeIs: return typeIsForLife(reinterpret_cast<PyTypeObject*>(fact.object.get()));
       default: return false;

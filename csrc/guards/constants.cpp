@@ -1,5 +1,6 @@
 #include "guards/constants.h"
 
+#include <cstdint>
 #include <cstring>
 
 namespace cdynamo {
@@ -75,6 +76,14 @@ bool equalsConstant(PyObject* value, PyObject* constant) {
     return true;
   }
   return isTorchConstant(type) && equalByRichCompare(value, constant);
+}
+
+bool intIsWithin(PyObject* value, int64_t lower, int64_t upper) {
+  if (!PyLong_CheckExact(value)) return false;
+  int overflow = 0;
+  int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow) return overflow > 0 ? upper == INT64_MAX : lower == INT64_MIN;
+  return lower <= number && number <= upper;
 }
 
 int constantTruth(PyObject* value) {

@@ -8,6 +8,9 @@ namespace cdynamo {
 // frozensets by item; other objects by identity, or by == where the type is one of torch's constants (dtype, device, Size).
 bool equalsConstant(PyObject* value, PyObject* constant);
 
+// An exact int between the two; the ends of int64 mean no bound.
+bool intIsWithin(PyObject* value, int64_t lower, int64_t upper);
+
 // bool(value) of an exact builtin scalar, str, bytes or None: 0 or 1; -1 for anything else.
 int constantTruth(PyObject* value);
 

@@ -54,6 +54,7 @@ const char* factLabel(FactKind kind) {
     case FactKind::LacksAttr: return "NOT_HASATTR";
     case FactKind::AbcToken: return "ABC_TOKEN_MATCH";
     case FactKind::DynamicBranch: return "BOOL_MATCH";
+    case FactKind::IntRange: return "INT_RANGE";
   }
   return "?";
 }
@@ -97,14 +98,18 @@ class Explainer {
       case FactKind::LacksAttr: return "not hasattr(" + subject + ", " + reprOf(object) + ")";
       case FactKind::AbcToken: return "abc.get_cache_token() == " + std::to_string(fact.number);
       case FactKind::DynamicBranch: return fact.number ? "bool(" + subject + ")" : "not " + subject;
+      case FactKind::IntRange: {
+        if (fact.number == fact.upper) return subject + " == " + std::to_string(fact.number);
+        std::string lower = fact.number == INT64_MIN ? "" : std::to_string(fact.number) + " <= ";
+        std::string upper = fact.upper == INT64_MAX ? "" : " <= " + std::to_string(fact.upper);
+        return lower + subject + upper;
+      }
     }
     return "?";
   }
 
   std::string firstMiss(const FrameInputs& inputs) {
-    inputs_ = &inputs;
-    values_.resize(program_.sources_.size());
-    tried_.resize(program_.sources_.size(), false);
+    lookAt(inputs);
     for (const GuardFact& fact : program_.facts_) {
       std::string miss = missOf(fact);
       if (!miss.empty()) return withPlace(miss, fact);
@@ -112,6 +117,17 @@ class Explainer {
     for (uint32_t reg : program_.wanted_)
       if (!value(static_cast<int32_t>(reg))) return absent(static_cast<int32_t>(reg));
     return explainGlobalStateMismatch(program_.globals_);
+  }
+
+  void changedNumbers(const FrameInputs& inputs, std::set<std::string>& names) {
+    lookAt(inputs);
+    for (const GuardFact& fact : program_.facts_) {
+      if (fact.kind != FactKind::EqualsConstant) continue;
+      PyObject* constant = fact.object.get();
+      if (!PyLong_CheckExact(constant) && !PyFloat_CheckExact(constant)) continue;
+      PyObject* now = value(fact.reg);
+      if (now && Py_TYPE(now) == Py_TYPE(constant) && !equalsConstant(now, constant)) names.insert(name(fact.reg));
+    }
   }
 
   // The text of a fact, and in a second column the line and place where the capture relied on it.
@@ -133,6 +149,12 @@ class Explainer {
   }
 
  private:
+  void lookAt(const FrameInputs& inputs) {
+    inputs_ = &inputs;
+    values_.resize(program_.sources_.size());
+    tried_.resize(program_.sources_.size(), false);
+  }
+
   static std::string strOf(PyObject* text) {
     const char* utf8 = PyUnicode_AsUTF8(text);
     if (utf8 == nullptr) PyErr_Clear();
@@ -176,6 +198,8 @@ class Explainer {
       case SourceKind::Attr: return "GetAttrGuardAccessor(" + strOf(source.object) + ")";
       case SourceKind::Type: return "TypeGuardAccessor";
       case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
+      case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
+      case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
     }
     return "?";
   }
@@ -201,11 +225,12 @@ class Explainer {
     const Source& source = program_.sources_[i];
     PyObject* base = nullptr;
     if (source.base && (base = value(static_cast<int32_t>(source.base - program_.sources_.data()))) == nullptr) return nullptr;
-    values_[i] = read(source, base);
+    PyObject* other = source.other ? value(static_cast<int32_t>(source.other - program_.sources_.data())) : nullptr;
+    values_[i] = read(source, base, other);
     return values_[i].get();
   }
 
-  ObjectRef read(const Source& source, PyObject* base) const {
+  ObjectRef read(const Source& source, PyObject* base, PyObject* other) const {
     switch (source.kind) {
       case SourceKind::Local: return ObjectRef::share(source.index < inputs_->localCount ? inputs_->locals[source.index] : nullptr);
       case SourceKind::Function: return ObjectRef::share(inputs_->function);
@@ -219,6 +244,8 @@ class Explainer {
       case SourceKind::Type: return ObjectRef::share(Py_TYPE(base));
       case SourceKind::DequeItem: return readDequeItem(base, source.index);
       case SourceKind::WeakReferent: return readWeakReferent(base);
+      case SourceKind::Arithmetic: return other ? compute(static_cast<Arithmetic>(source.index), base, other) : ObjectRef();
+      case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
     }
     return {};
   }
@@ -227,7 +254,8 @@ class Explainer {
   std::string absent(int32_t reg) {
     const Source* source = &program_.sources_[static_cast<size_t>(reg)];
     auto number = [&](const Source* s) { return static_cast<int32_t>(s - program_.sources_.data()); };
-    while (source->base && !value(number(source->base))) source = source->base;
+    while (source->base && (!value(number(source->base)) || (source->other && !value(number(source->other)))))
+      source = value(number(source->base)) ? source->other : source->base;
     std::string base = source->base ? name(number(source->base)) : "";
     switch (source->kind) {
       case SourceKind::DictItem: return "___dict_contains(" + reprOf(source->object) + ", " + base + ")";
@@ -235,6 +263,8 @@ class Explainer {
       case SourceKind::DequeItem: return "len(" + base + ") > " + std::to_string(source->index);
       case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
       case SourceKind::InstanceDict: return "hasattr(" + base + ", '__dict__')";
+      case SourceKind::Arithmetic: return name(number(source)) + " can be computed";
+      case SourceKind::NumberTensor: return "-9223372036854775808 <= " + base + " <= 9223372036854775807";
       default: return name(number(source)) + " is bound";
     }
   }
@@ -278,6 +308,7 @@ class Explainer {
       case FactKind::LacksAttr: return unless(!readAttr(subject, object), "");
       case FactKind::AbcToken: return unless(program_.abcTokenIs(fact.number), "");
       case FactKind::DynamicBranch: return unless(constantTruth(subject) == fact.number, reprOf(subject));
+      case FactKind::IntRange: return unless(intIsWithin(subject, fact.number, fact.upper), reprOf(subject));
     }
     return "?";
   }
@@ -325,6 +356,10 @@ class Explainer {
 };
 
 std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
+
+void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const {
+  Explainer(*this).changedNumbers(inputs, names);
+}
 
 std::vector<std::string> GuardProgram::describeTree() const {
   std::vector<std::string> lines;

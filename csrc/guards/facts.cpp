@@ -1,5 +1,7 @@
 #include "guards/facts.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace cdynamo {
@@ -21,6 +23,7 @@ uint64_t FactList::keyOf(const Fact& f) {
     return h;
   h = mix(h, reinterpret_cast<uint64_t>(f.object.get()));
   h = mix(h, reinterpret_cast<uint64_t>(f.name.get()));
+  if (f.kind == FactKind::IntRange) h = mix(mix(h, static_cast<uint64_t>(f.number)), static_cast<uint64_t>(f.upper));
   return h;
 }
 
@@ -78,6 +81,18 @@ void FactList::sameObject(const Source* a, const Source* b) { add({.kind = FactK
 void FactList::distinctObjects(const Source* a, const Source* b) { add({.kind = FactKind::DistinctObjects, .source = a, .otherSource = b}); }
 void FactList::lacksAttr(const Source* s, PyObject* name) { add({.kind = FactKind::LacksAttr, .source = s, .object = ObjectRef::share(name)}); }
 void FactList::truth(const Source* s, bool value) { add({.kind = FactKind::DynamicBranch, .source = s, .number = value}); }
+
+void FactList::intRange(const Source* s, int64_t lower, int64_t upper) {
+  for (size_t i = facts_.size(); i-- > 0;) {
+    const Fact& known = facts_[i];
+    if (known.kind != FactKind::IntRange || known.source != s) continue;
+    if (known.number >= lower && known.upper <= upper) return;
+    lower = std::max(lower, known.number);
+    upper = std::min(upper, known.upper);
+    break;
+  }
+  add({.kind = FactKind::IntRange, .source = s, .number = lower, .upper = upper});
+}
 
 void FactList::abcToken() {
   ObjectRef abc = checked(PyImport_ImportModule("_abc"));

@@ -29,6 +29,7 @@ enum class FactKind : uint8_t {
   LacksAttr,        // the slot or C attribute `object` of source is unset
   AbcToken,         // abc.get_cache_token() is number (an isinstance answer came from an ABC)
   DynamicBranch,    // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
+  IntRange,         // number <= source <= upper, source being an exact int; the ends of int64 mean no bound
 };
 
 // In torch's spelling: TENSOR_MATCH, EQUALS_MATCH, ...
@@ -42,6 +43,7 @@ struct Fact {
   ObjectRef name{};
   ObjectRef expected{};
   int64_t number = 0;
+  int64_t upper = 0;
   const TracePlace* place = nullptr;  // where it was observed, for messages
 };
 
@@ -66,6 +68,8 @@ class FactList {
   void lacksAttr(const Source* s, PyObject* name);
   void abcToken();
   void truth(const Source* s, bool value);
+  // The last one of a source says all that the earlier ones say.
+  void intRange(const Source* s, int64_t lower, int64_t upper);
 
   size_t position() const { return facts_.size(); }
   void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter

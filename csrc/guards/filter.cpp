@@ -32,7 +32,8 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
 // Appends the values of the source and of what it is reached by; the source's own, or null where it is not there.
 ObjectRef walk(const Source* source, const FrameInputs& inputs, PyObject* values) {
   ObjectRef base = source->base ? walk(source->base, inputs, values) : nullptr;
-  ObjectRef own = step(source, base.get(), inputs);
+  ObjectRef other = source->other ? walk(source->other, inputs, values) : nullptr;
+  ObjectRef own = other && base ? compute(static_cast<Arithmetic>(source->index), base.get(), other.get()) : step(source, base.get(), inputs);
   if (own) checkedStatus(PyList_Append(values, own.get()));
   return own;
 }

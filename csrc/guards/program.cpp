@@ -170,6 +170,20 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
         break;
+      case Op::LoadArithmetic:
+        // Numbers are no concern of the collector: nothing runs here.
+        for (; step != end; step++) {
+          temporaries.push_back(compute(step->word.right.op, regs[step->reg], regs[step->word.right.reg]));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadNumberTensor:
+        holdRegisters(regs, step->aux, temporaries);
+        for (; step != end; step++) {
+          temporaries.push_back(ObjectRef::steal(makeNumberTensor(regs[step->reg])));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
       case Op::TypeIs:
         for (; step != end; step++) {
           if (step + kAhead < end) __builtin_prefetch(regs[step[kAhead].reg]);
@@ -328,6 +342,7 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
       return lacksAttr(value, fact.object.get());
     case FactKind::AbcToken: return abcTokenIs(fact.number);
     case FactKind::DynamicBranch: return constantTruth(value) == fact.number;
+    case FactKind::IntRange: return intIsWithin(value, fact.number, fact.upper);
   }
   return false;
 }

@@ -7,6 +7,7 @@
 // that the inner loops are tight and a register is never read before this very call has proved that its owner holds it.
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct GuardFact {
   Held name;
   Held expected;
   int64_t number = 0;  // as in Fact
+  int64_t upper = 0;
   int32_t place = -1;  // in GuardProgram::places_
 };
 
@@ -59,6 +61,9 @@ class GuardProgram {
   // The first fact that does not hold, in words, such as "L['n'] == 3" or "tensor 'L['x']' size mismatch at index 0.
   // expected 3, actual 4"; empty where all hold. Uses none of the cached state.
   std::string explainMiss(const FrameInputs& inputs) const;
+
+  // Adds the names of sources that a fact holds to one int or float, where this call brings another one of the same type.
+  void addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const;
 
   // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
   std::vector<std::string> describe() const;
@@ -97,6 +102,8 @@ class GuardProgram {
     LoadType,
     LoadDequeItem,
     LoadWeakReferent,
+    LoadArithmetic,  // word: the right operand's register, and what to do
+    LoadNumberTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,
@@ -122,6 +129,10 @@ class GuardProgram {
     union {
       PyObject* object;
       int64_t number;
+      struct {
+        uint32_t reg;
+        Arithmetic op;
+      } right;
     } word;
   };
   struct Batch {

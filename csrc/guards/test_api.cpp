@@ -53,6 +53,10 @@ const Source* readSource(SourceTable& table, PyObject* tuple) {
   if (kind == "type") return table.type(base);
   if (kind == "deque") return table.dequeItem(base, static_cast<int32_t>(intItem(tuple, 2)));
   if (kind == "weak") return table.weakReferent(base);
+  if (kind == "number_tensor") return table.numberTensor(base);
+  constexpr const char* arithmetic[] = {"add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "le", "eq", "ne", "gt", "ge"};
+  for (size_t i = 0; i < std::size(arithmetic); i++)
+    if (kind == arithmetic[i]) return table.arithmetic(static_cast<Arithmetic>(i), base, readSource(table, item(tuple, 2)));
   unknown(kind);
 }
 
@@ -67,6 +71,7 @@ void readFact(SourceTable& table, FactList& facts, PyObject* tuple) {
   if (kind == "is") return facts.identityIs(source, operand);
   if (kind == "is_not") return facts.identityIsNot(source, operand);
   if (kind == "equals") return facts.equalsConstant(source, operand);
+  if (kind == "range") return facts.intRange(source, intItem(tuple, 2), intItem(tuple, 3));
   if (kind == "len") return facts.length(source, static_cast<Py_ssize_t>(intItem(tuple, 2)));
   if (kind == "lacks") return facts.dictLacks(source, operand);
   if (kind == "keys") return facts.dictKeys(source, operand);

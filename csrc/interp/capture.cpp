@@ -73,6 +73,12 @@ struct GradModeScope {
   ~GradModeScope() { setGradEnabled(before); }
 };
 
+// Whether eager code of torch.func.grad, vmap and their like calls us: its tensors are wrapped for one level.
+bool insideTransform() {
+  ObjectRef level = checked(PyObject_CallNoArgs(importedObject("torch._C._functorch", "peek_interpreter_stack")));
+  return level.get() != Py_None;
+}
+
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
   for (HeapValue* written : t.mutated()) {
@@ -93,10 +99,11 @@ void guardAliasing(Trace& t) {
 
 class Capture {
  public:
-  Capture(PyObject* function, const FrameInputs& inputs, PyObject* options)
+  Capture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames)
       : function_(function),
         inputs_(inputs),
         options_(options),
+        openNames_(openNames),
         code_(reinterpret_cast<PyFunctionObject*>(function)->func_code),
         chain_(resumeChainOf(code_)),
         userCode_(chain_ ? reinterpret_cast<PyObject*>(chain_->frames.back().at->code->pyCode()) : code_) {}
@@ -118,8 +125,10 @@ class Capture {
     GradModeScope gradScope;
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
+    setOpenNumbers(t);
     t.options.errorOnBreak = errorOnBreakNow();
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
+    if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
       return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
     try {
@@ -140,6 +149,14 @@ class Capture {
   }
 
  private:
+  // dynamic=True: int arguments are open from the start; False: nothing ever is.
+  void setOpenNumbers(Trace& t) const {
+    ObjectRef dynamic = ObjectRef::steal(PyObject_GetAttrString(options_, "dynamic"));
+    if (!dynamic) PyErr_Clear();
+    t.options.openArguments = dynamic.get() == Py_True;
+    if (dynamic.get() != Py_False && !openNames_.empty()) t.options.openNames = &openNames_;
+  }
+
   Value* trace(Trace& t, const Code& code) {
     Value* function = t.wrap(function_, t.sources.function());
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
@@ -244,6 +261,12 @@ class Capture {
   }
   bool refusesBreaks(const Trace& t) const { return fullgraph_ || t.options.errorOnBreak; }
 
+  // A loop that goes on after a break asks its real iterator once per turn: nothing that the user could do about it.
+  bool isTold(BreakReason reason, const FrameState& innermost) const {
+    if (chain_ && reason == BreakReason::UnsupportedNext && innermost.code->at(innermost.ip).op == Op::ForIter) return false;
+    return reason != BreakReason::UncaughtException;
+  }
+
   // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
   CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
                           std::chrono::steady_clock::time_point start) {
@@ -262,7 +285,7 @@ class Capture {
         t.graph.outputs.clear();
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
-        if (problem.reason != BreakReason::UncaughtException) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
+        if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
         eagerAfter_ = problem.reason == BreakReason::UserStep;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
@@ -289,8 +312,7 @@ class Capture {
     entry->eagerAfter = eagerAfter_;
     std::vector<const Source*> wanted;
     ObjectRef program = ObjectRef::share(Py_None);
-    bool hasGraph = t.graph.callCount() > 0;
-    if (hasGraph) {
+    if (t.graph.hasWork()) {
       Graph graph = finishGraph(std::move(t.graph), importedObject("operator", "getitem"));
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
@@ -383,6 +405,7 @@ class Capture {
   PyObject* function_;
   const FrameInputs& inputs_;
   PyObject* options_;
+  const std::set<std::string>& openNames_;
   PyObject* code_;
   const ResumeChain* chain_;  // not null: frames that go on after a break
   PyObject* userCode_;        // the code that the user wrote
@@ -416,7 +439,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-CaptureOutcome captureFrame(PyObject* function, const FrameInputs& inputs, PyObject* options) { return Capture(function, inputs, options).run(); }
+CaptureOutcome captureFrame(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames) {
+  return Capture(function, inputs, options, openNames).run();
+}
 
 void addCaptureFunctions(PyObject* module) {
   checkedStatus(PyModule_AddFunctions(module, functions));

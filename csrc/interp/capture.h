@@ -4,7 +4,7 @@
 
 namespace cdynamo {
 
-CaptureOutcome captureFrame(PyObject* function, const FrameInputs& inputs, PyObject* options);
+CaptureOutcome captureFrame(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames);
 
 // Adds set_front(callbacks), reset() and the test helpers of the interpreter to the module, and installs the capture hook.
 void addCaptureFunctions(PyObject* module);

@@ -339,6 +339,11 @@ bool contains(Trace& t, Value* container, Value* item) {
   if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
+  if (isOpen(item) && isReal(container) && PyTuple_CheckExact(realObject(container))) {
+    for (Value* v : itemsOf(t, container))
+      if (equals(t, v, item)) return true;
+    return false;
+  }
   if (isReal(container)) {
     PyObject* c = t.constant(container);
     PyObject* ci = c ? t.constant(item) : nullptr;

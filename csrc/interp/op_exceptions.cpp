@@ -115,7 +115,9 @@ void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
 
 void linkContext(Trace& t, Value* exception) {
   Value* handled = t.topmostHandled();
-  if (handled && !isSame(t, handled, exception)) link(t, exception, "__context__", handled);
+  if (!handled || isSame(t, handled, exception)) return;
+  if (exception->source) unsupported(BreakReason::UnsupportedMutation, "raising an existing exception while another one is handled");
+  link(t, exception, "__context__", handled);
 }
 
 void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {

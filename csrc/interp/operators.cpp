@@ -227,6 +227,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
     }
   }
+  if (Value* v = openNumberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
@@ -289,6 +290,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
 }
 
 Value* unaryOp(Trace& t, char op, Value* v) {
+  if (isOpen(v) && PyLong_CheckExact(realObject(v))) {
+    if (op == '+') return v;
+    if (Value* negated = op == '-' ? openNumberOp(t, 5, v, t.integer(-1)) : nullptr) return negated;
+  }
   if (isTensor(v)) return recordOp(t, operatorFunction(op == '-' ? "neg" : op == '+' ? "pos" : "invert"), false, {{v}, {}});
   if (PyObject* c = t.constant(v)) return t.real(native(t, op == '-' ? PyNumber_Negative(c) : op == '+' ? PyNumber_Positive(c) : PyNumber_Invert(c)));
   const char* name = op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__";
@@ -336,10 +341,11 @@ int swappedComparison(int op) { return kSwapped[op]; }
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
-    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
+  if (Value* v = openNumberCompare(t, op, a, b)) return v;
   PyObject* ca = t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
@@ -444,6 +450,13 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
 
 bool isSame(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  // What was computed is another object than any other, but for small ints.
+  auto isComputed = [](Value* v) { return isReal(v) && v->source && v->source->kind == SourceKind::Arithmetic; };
+  if (isReal(a) && isReal(b) && (isComputed(a) || isComputed(b))) {
+    for (Value* v : {a, b})
+      if (Value* other = v == a ? b : a; isComputed(v) && PyNumber_Check(realObject(other))) t.constant(v);
+    return realObject(a) == realObject(b);
+  }
   // Only whether it is None (or another singleton) is looked at.
   for (int side = 0; side < 2; side++) {
     Value* single = side ? a : b;

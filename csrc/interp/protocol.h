@@ -115,6 +115,13 @@ std::optional<long long> asInteger(Trace& t, Value* v);
 Value* indexValue(Trace& t, Value* v);
 // v as an index argument of a C function; raises TypeError where it is none.
 long long indexArgument(Trace& t, Value* v);
+// a OP b (by NB_* number) and the comparison of them where one is open and stays so; null where they must be constants. A
+// comparison records a fact that holds for this call and decides the answer.
+Value* openNumberOp(Trace& t, int nbOp, Value* a, Value* b);
+Value* openNumberCompare(Trace& t, int op, Value* a, Value* b);
+// The open number among the operands of a tensor operation that can be an input of the graph; null where there is none, or
+// where it must be a constant. A number on the left is put on the right where eager mode does so.
+RealValue* openOperand(PyObject*& target, bool isMethod, CallArgs& args);
 // A copy of v built from lists, tuples, dicts and sets of constants as a real object; null where something else is inside.
 ObjectRef snapshot(Trace& t, Value* v);
 

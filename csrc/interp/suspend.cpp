@@ -77,10 +77,26 @@ Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
 
 namespace {
 
+// Whether the program can come back to the instruction without raising.
 bool isInLoop(const Code& code, InstrIndex at) {
-  for (InstrIndex i = at; i < code.size(); i++)
-    if (operandOf(code.at(i).op) == Operand::Jump && code.at(i).target <= at && code.at(i).target < i) return true;
-  return false;
+  std::vector<bool> seen(static_cast<size_t>(code.size()), false);
+  std::vector<InstrIndex> open;
+  auto visit = [&](InstrIndex i) {
+    if (seen[static_cast<size_t>(i)]) return;
+    seen[static_cast<size_t>(i)] = true;
+    open.push_back(i);
+  };
+  auto follow = [&](InstrIndex i) {
+    const Instr& in = code.at(i);
+    if (operandOf(in.op) == Operand::Jump) visit(in.target);
+    if (fallsThrough(in.op)) visit(i + 1);
+  };
+  for (follow(at); !open.empty();) {
+    InstrIndex i = open.back();
+    open.pop_back();
+    follow(i);
+  }
+  return seen[static_cast<size_t>(at)];
 }
 
 // Managers that torch._dynamo enters again after the break.
@@ -117,13 +133,11 @@ const char* unresumedBlock(const FrameState& f) {
 }
 
 void balanceGraph(Trace& t, bool gradAtEntry) {
-  if (t.graph.callCount() == 0) return;
+  if (!t.graph.hasWork()) return;
   for (const Settings::Change& change : t.settings.changed())
     if (change.inGraph) t.record(change.before);
   if (gradEnabled() == gradAtEntry) return;
-  std::vector<Arg> operands(1);
-  operands[0].object = ObjectRef::share(gradAtEntry ? Py_True : Py_False);
-  t.graph.add(NodeOp::CallFunction, ObjectRef::share(importedObject("torch._C", "_set_grad_enabled")), std::move(operands), {})->place = t.place;
+  t.record({ObjectRef::share(importedObject("torch._C", "_set_grad_enabled")), checked(PyTuple_Pack(1, gradAtEntry ? Py_True : Py_False)), {}});
 }
 
 }  // namespace cdynamo

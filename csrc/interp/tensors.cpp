@@ -318,9 +318,15 @@ void placeReserved(CallArgs& args) {
 
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   if (isMethod) placeReserved(args);
+  RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
   operands.reserve(args.args.size());
-  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  for (Value* v : args.args) {
+    operands.push_back(v == number ? Arg() : operandOf(t, v));
+    if (v != number) continue;
+    operands.back().kind = Arg::NodeRef;
+    operands.back().node = t.nodeOf(number);
+  }
   std::vector<std::pair<ObjectRef, Arg>> keywords;
   for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
   OpCall op{target, isMethod, operands, keywords, gradEnabled()};

@@ -78,6 +78,28 @@ ObjectRef readDequeItem(PyObject* deque, int32_t index) {
 
 ObjectRef readWeakReferent(PyObject* weakref) { return PyWeakref_Check(weakref) ? ObjectRef::share(PyWeakref_GET_OBJECT(weakref)) : ObjectRef(); }
 
+namespace {
+
+bool isNumber(PyObject* object) { return PyLong_CheckExact(object) || PyFloat_CheckExact(object); }
+
+}  // namespace
+
+ObjectRef compute(Arithmetic op, PyObject* left, PyObject* right) {
+  if (!isNumber(left) || !isNumber(right)) return {};
+  PyObject* made = nullptr;
+  switch (op) {
+    case Arithmetic::Add: made = PyNumber_Add(left, right); break;
+    case Arithmetic::Sub: made = PyNumber_Subtract(left, right); break;
+    case Arithmetic::Mul: made = PyNumber_Multiply(left, right); break;
+    case Arithmetic::FloorDiv: made = PyNumber_FloorDivide(left, right); break;
+    case Arithmetic::Mod: made = PyNumber_Remainder(left, right); break;
+    case Arithmetic::TrueDiv: made = PyNumber_TrueDivide(left, right); break;
+    default: made = PyObject_RichCompare(left, right, static_cast<int>(op) - static_cast<int>(Arithmetic::Less)); break;
+  }
+  if (!made) PyErr_Clear();
+  return ObjectRef::steal(made);
+}
+
 Py_ssize_t rawLength(PyObject* container) {
   if (PyList_Check(container) || PyTuple_Check(container)) return Py_SIZE(container);
   if (PyDict_Check(container)) return PyDict_GET_SIZE(container);

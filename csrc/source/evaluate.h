@@ -5,6 +5,7 @@
 // lookupMayRunPython() says so.
 #pragma once
 #include "base/ref.h"
+#include "source/source.h"
 
 namespace cdynamo {
 
@@ -19,6 +20,8 @@ PyObject* readInstanceDict(PyObject* object);
 ObjectRef readAttr(PyObject* object, PyObject* name);
 ObjectRef readDequeItem(PyObject* deque, int32_t index);
 ObjectRef readWeakReferent(PyObject* weakref);
+// left OP right of exact ints and floats; null where CPython raises.
+ObjectRef compute(Arithmetic op, PyObject* left, PyObject* right);
 
 // The borrowed content of a slot (`__slots__`) of the object, where `name` is one.
 struct SlotRead {

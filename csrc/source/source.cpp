@@ -7,13 +7,13 @@ namespace cdynamo {
 SourceTable::SourceTable(std::vector<std::string> localNames, PyObject* rootGlobals)
     : localNames_(std::move(localNames)), rootGlobals_(rootGlobals) {}
 
-const Source* SourceTable::intern(SourceKind kind, int32_t index, const Source* base, PyObject* object) {
+const Source* SourceTable::intern(SourceKind kind, int32_t index, const Source* base, PyObject* object, const Source* other) {
   if (object && PyUnicode_CheckExact(object) && !PyUnicode_CHECK_INTERNED(object)) {
     PyObject* name = ObjectRef::share(object).release();
     PyUnicode_InternInPlace(&name);
     owned_.push_back(ObjectRef::steal(name));
     object = name;
-  } else if (object && (PyLong_CheckExact(object) || PyTuple_CheckExact(object) || PyFloat_CheckExact(object))) {
+  } else if (object && (PyLong_CheckExact(object) || PyTuple_CheckExact(object) || (PyFloat_CheckExact(object) && kind != SourceKind::Pinned))) {
     // Keys equal in value but not in identity: find an equal one among this base's items (rare, short lists).
     for (const Source& s : sources_) {
       if (s.kind != kind || s.base != base || s.object == nullptr || Py_TYPE(s.object) != Py_TYPE(object)) continue;
@@ -22,11 +22,11 @@ const Source* SourceTable::intern(SourceKind kind, int32_t index, const Source* 
       if (equal) return &s;
     }
   }
-  Key key{kind, index, base, object};
+  Key key{kind, index, base, object, other};
   auto found = interned_.find(key);
   if (found != interned_.end()) return found->second;
   if (object) owned_.push_back(ObjectRef::share(object));
-  sources_.push_back(Source{kind, index, static_cast<int32_t>(sources_.size()), base, object});
+  sources_.push_back(Source{kind, index, static_cast<int32_t>(sources_.size()), base, object, other});
   const Source* made = &sources_.back();
   interned_.emplace(key, made);
   return made;
@@ -44,6 +44,10 @@ const Source* SourceTable::dequeItem(const Source* base, int32_t i) { return int
 const Source* SourceTable::attr(const Source* base, PyObject* name) { return intern(SourceKind::Attr, 0, base, name); }
 const Source* SourceTable::type(const Source* base) { return intern(SourceKind::Type, 0, base, nullptr); }
 const Source* SourceTable::weakReferent(const Source* base) { return intern(SourceKind::WeakReferent, 0, base, nullptr); }
+const Source* SourceTable::arithmetic(Arithmetic op, const Source* left, const Source* right) {
+  return intern(SourceKind::Arithmetic, static_cast<int32_t>(op), left, nullptr, right);
+}
+const Source* SourceTable::numberTensor(const Source* base) { return intern(SourceKind::NumberTensor, 0, base, nullptr); }
 
 namespace {
 
@@ -83,6 +87,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
         if (text) return strOf(text.get());
         PyErr_Clear();
       }
+      if (PyLong_CheckExact(s->object) || PyFloat_CheckExact(s->object)) return reprOf(s->object);
       return std::string("<").append(Py_TYPE(s->object)->tp_name).append(">");
     }
     case SourceKind::InstanceDict: return sourceName(s->base, localNames, rootGlobals) + ".__dict__";
@@ -99,6 +104,15 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
     case SourceKind::Attr: return sourceName(s->base, localNames, rootGlobals) + "." + strOf(s->object);
     case SourceKind::Type: return "type(" + sourceName(s->base, localNames, rootGlobals) + ")";
     case SourceKind::WeakReferent: return sourceName(s->base, localNames, rootGlobals) + "()";
+    case SourceKind::Arithmetic: {
+      constexpr const char* signs[] = {" + ", " - ", "*", "//", "%", "/", " < ", " <= ", " == ", " != ", " > ", " >= "};
+      auto part = [&](const Source* side) {
+        std::string text = sourceName(side, localNames, rootGlobals);
+        return side->kind == SourceKind::Arithmetic ? "(" + text + ")" : text;
+      };
+      return part(s->base) + signs[s->index] + part(s->other);
+    }
+    case SourceKind::NumberTensor: return sourceName(s->base, localNames, rootGlobals);
   }
   return "?";
 }

@@ -26,14 +26,21 @@ enum class SourceKind : uint8_t {
   Type,          // type(base)
   DequeItem,     // item number index of a collections.deque
   WeakReferent,  // base is a weakref.ref: the object it points to, or None
+  Arithmetic,    // base OP other, both ints or floats; index: an Arithmetic
+  NumberTensor,  // base is an int or float: a new tensor of no dimension, int64 or float64, on the CPU
 };
+
+// What can be computed from numbers of the frame's inputs. All exact, by CPython's own rules.
+// The comparisons are in the order of Py_LT ... Py_GE.
+enum class Arithmetic : int32_t { Add, Sub, Mul, FloorDiv, Mod, TrueDiv, Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual };
 
 struct Source {
   SourceKind kind;
   int32_t index = 0;  // position in the table's order of creation is `id`; this is the kind's own number
   int32_t id = 0;
-  const Source* base = nullptr;  // null for roots
-  PyObject* object = nullptr;    // borrowed: the table owns it
+  const Source* base = nullptr;   // null for roots
+  PyObject* object = nullptr;     // borrowed: the table owns it
+  const Source* other = nullptr;  // Arithmetic: the right operand
 };
 
 // SourceTable::name without the table: for those who keep copies of sources. rootGlobals is only compared.
@@ -57,6 +64,8 @@ class SourceTable {
   const Source* attr(const Source* base, PyObject* name);
   const Source* type(const Source* base);
   const Source* weakReferent(const Source* base);
+  const Source* arithmetic(Arithmetic op, const Source* left, const Source* right);
+  const Source* numberTensor(const Source* base);
 
   // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].
   std::string name(const Source* source) const;
@@ -65,17 +74,18 @@ class SourceTable {
   PyObject* rootGlobals() const { return rootGlobals_; }
 
  private:
-  const Source* intern(SourceKind kind, int32_t index, const Source* base, PyObject* object);
+  const Source* intern(SourceKind kind, int32_t index, const Source* base, PyObject* object, const Source* other = nullptr);
   struct Key {
     SourceKind kind;
     int32_t index;
     const Source* base;
     PyObject* object;
-    bool operator==(const Key& o) const { return kind == o.kind && index == o.index && base == o.base && object == o.object; }
+    const Source* other;
+    bool operator==(const Key& o) const { return kind == o.kind && index == o.index && base == o.base && object == o.object && other == o.other; }
   };
   struct KeyHash {
     size_t operator()(const Key& k) const {
-      size_t h = reinterpret_cast<size_t>(k.base) * 31 + reinterpret_cast<size_t>(k.object);
+      size_t h = (reinterpret_cast<size_t>(k.base) * 31 + reinterpret_cast<size_t>(k.other)) * 31 + reinterpret_cast<size_t>(k.object);
       return (h ^ (h >> 17)) * 0x9E3779B97F4A7C15ull + static_cast<size_t>(k.index) * 131 + static_cast<size_t>(k.kind);
     }
   };

@@ -1,7 +1,9 @@
 #include "torch/bridge.h"
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
@@ -132,6 +134,29 @@ PyObject* makeMetaTensor(const TensorMeta& meta) {
     }
     return checked(THPVariable_Wrap(tensor)).release();
   });
+}
+
+PyObject* makeNumberTensor(PyObject* number) {
+  // As a tensor that the user made outside: plain in every mode but inference, and whatever the default device is.
+  try {
+    c10::InferenceMode inference(false);
+    at::Tensor tensor;
+    if (PyFloat_CheckExact(number)) {
+      tensor = at::detail::empty_cpu({}, at::kDouble);
+      *tensor.mutable_data_ptr<double>() = PyFloat_AS_DOUBLE(number);
+    } else {
+      int overflow = 0;
+      long long value = PyLong_CheckExact(number) ? PyLong_AsLongLongAndOverflow(number, &overflow) : (overflow = 1);
+      if (overflow) return nullptr;
+      tensor = at::detail::empty_cpu({}, at::kLong);
+      *tensor.mutable_data_ptr<int64_t>() = value;
+    }
+    PyObject* wrapped = THPVariable_Wrap(std::move(tensor));
+    if (wrapped == nullptr) PyErr_Clear();
+    return wrapped;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
 }
 
 bool dtypeFrom(PyObject* object, DType& out) {

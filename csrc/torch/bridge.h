@@ -43,6 +43,9 @@ bool readTensorMeta(PyObject* tensor, TensorMeta& out, TensorOddity* oddity = nu
 // An empty tensor on the meta device with the sizes, strides, offset and dtype of `meta`; no requires_grad.
 PyObject* makeMetaTensor(const TensorMeta& meta);
 
+// A tensor of no dimension on the CPU from an exact int (int64) or float (float64). Null, no error set, where the int does not fit.
+PyObject* makeNumberTensor(PyObject* number);
+
 // ---- tensor guards ----------------------------------------------------------------------------------------------------
 
 // What a tensor input must still be when the compiled code is called. A negative size or stride is not checked.

@@ -80,6 +80,7 @@ Node* Trace::record(const SettingCall& call) {
   }
   Node* node = graph.add(NodeOp::CallFunction, call.function, std::move(operands), std::move(keywords));
   node->place = place;
+  node->switchesMode = true;
   return node;
 }
 
@@ -197,7 +198,11 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
     bySource_[source] = v;
     return v;
   };
-  if (isPlainConstantType(type) || isIdentityConstantType(type)) return remember(make<RealValue>(ObjectRef::share(object)));
+  if (isPlainConstantType(type) || isIdentityConstantType(type)) {
+    auto* v = make<RealValue>(ObjectRef::share(object));
+    v->open = (type == &PyLong_Type || type == &PyFloat_Type) && startsOpen(object, source);
+    return remember(v);
+  }
   if (Value* twin = twinOf(object, source)) {
     bySource_[source] = twin;
     return twin;
@@ -275,7 +280,7 @@ PyTypeObject* Trace::typeOf(Value* v) {
   switch (v->kind) {
     case Kind::Real: {
       PyObject* object = realObject(v);
-      if (v->source) facts.typeIs(v->source, Py_TYPE(object));
+      if (v->source && v->source->kind != SourceKind::Arithmetic) facts.typeIs(v->source, Py_TYPE(object));
       return Py_TYPE(object);
     }
     case Kind::Tensor: {
@@ -321,6 +326,10 @@ PyObject* Trace::constant(Value* v) {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
       if (v->source == nullptr) return object;
+      if (v->source->kind == SourceKind::Arithmetic) {
+        specialise(v->source);
+        return object;
+      }
       if (isPlainConstantType(type)) {
         if (object == Py_None || object == Py_True || object == Py_False)
           facts.identityIs(v->source, object);
@@ -383,6 +392,7 @@ PyObject* Trace::constant(Value* v) {
 PyObject* Trace::identity(Value* v) {
   PyObject* object = realObject(v);
   if (v->source == nullptr || v->source->kind == SourceKind::Pinned) return object;
+  if (v->source->kind == SourceKind::Arithmetic) return constant(v);  // a new object in each call
   if (PyFunction_Check(object) && !(v->source->kind == SourceKind::DictItem && v->source->base->kind == SourceKind::Pinned)) {
     // The same code in a new function object is the same function to us.
     facts.functionIs(v->source, object);

@@ -1,6 +1,8 @@
 // The state of one capture: arena, journal, sources, facts, graph, the map from real objects to their symbolic twins.
 #pragma once
 #include <memory>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -51,7 +53,9 @@ struct Checkpoint {
 
 struct TraceOptions {
   bool fullgraph = false;
-  bool errorOnBreak = false;  // error_on_graph_break, as it stands at this point of the program; journaled
+  bool openArguments = false;                        // every int argument is open
+  const std::set<std::string>* openNames = nullptr;  // names of sources whose numbers are open
+  bool errorOnBreak = false;                         // error_on_graph_break, as it stands at this point of the program; journaled
   int maxInlineDepth = 900;
 };
 
@@ -104,6 +108,10 @@ class Trace {
   bool isConstant(Value* v) { return constant(v) != nullptr; }
   // As constant, and also lists, dicts and sets of constants, as fresh copies: for C code that only looks. Borrowed.
   PyObject* snapshot(Value* v);
+  // What an operation on numbers gives while it stays open; null where the operands must be constants.
+  Value* computed(Arithmetic op, RealValue* left, RealValue* right);
+  // An open int is in the range for this call: says so for all calls.
+  void observeRange(const Source* source, int64_t lower, int64_t upper);
   // type(v), with the type of an input guarded.
   PyTypeObject* typeOf(Value* v);
   // The real object of a Real value, its identity guarded where it came from an input.
@@ -139,6 +147,8 @@ class Trace {
   // The node of a tensor, made a graph input on first use.
   Node* nodeOf(TensorValue* t);
   void observe(TensorValue* t);  // guards its metadata
+  // A graph input made in each call from an open number.
+  Node* nodeOf(RealValue* number);
   // An operation of the graph writes to the tensor's data.
   void noteTensorWrite(TensorValue* t);
   const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
@@ -201,6 +211,8 @@ class Trace {
 
  private:
   Value* twinOf(PyObject* object, const Source* source);
+  bool startsOpen(PyObject* object, const Source* source) const;
+  void specialise(const Source* source);
   void insert(SetValue* s, const DictKey& k);
   void note(SetValue* s, SetValue::Change change);
   DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
@@ -213,6 +225,7 @@ class Trace {
   std::vector<FrameState*> freeFrames_;
   std::unordered_map<PyObject*, Value*> twins_;
   std::unordered_map<const Source*, Value*> bySource_;
+  std::unordered_map<const Source*, Node*> numberNodes_;
   std::vector<HeapValue*> mutated_;
   std::vector<TensorValue*> inputTensors_;
   std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to

@@ -51,6 +51,9 @@ struct Value {
 struct RealValue final : Value {
   explicit RealValue(ObjectRef o) : Value(Kind::Real), object(std::move(o)) {}
   ObjectRef object;
+  // An int or float that differs from call to call: `object` is an example. What is computed from it has a source of
+  // its own (SourceKind::Arithmetic) and is open too, until somebody asks for the constant.
+  bool open = false;
 };
 
 struct TensorValue final : Value {
@@ -261,6 +264,7 @@ inline T* as(Value* v) {
 }
 
 inline bool isReal(const Value* v) { return v->kind == Kind::Real; }
+inline bool isOpen(const Value* v) { return v->kind == Kind::Real && static_cast<const RealValue*>(v)->open; }
 inline bool isTensor(const Value* v) { return v->kind == Kind::Tensor; }
 inline PyObject* realObject(const Value* v) { return static_cast<const RealValue*>(v)->object.get(); }
 inline bool isReal(const Value* v, PyObject* object) { return v->kind == Kind::Real && realObject(v) == object; }

@@ -29,5 +29,4 @@ KNOWN: dict[str, str] = {
         )
     },
     "break_positions.hash_protocol": "a dict with a key whose __hash__ and __repr__ have effects: they are called more often than in eager",
-    "break_cost.test_long_loop[in_with]": "leaving no_grad() and asking a real iterator is a graph of two mode switches and nothing else",
 }  # fmt: skip

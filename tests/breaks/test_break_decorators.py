@@ -133,7 +133,7 @@ def test_skip_frame_runs_eagerly():
 def test_stance_force_eager():
     backend = CountingBackend()
     call = cdynamo.compile(broken, backend=backend)
-    with torch.compiler.set_stance("force_eager"):
+    with cdynamo.set_stance("force_eager"):
         assert torch.equal(call(t(3)), (t(3) + 1) * 2)
         assert backend.graphs == []
     assert torch.equal(call(t(3)), (t(3) + 1) * 2)

@@ -272,6 +272,40 @@ def config_modules_are_written():
     return Setup(fn, lambda: (undo(), t(3))[1:], state, cleanup=undo)
 
 
+# ---- operations that fail ------------------------------------------------------------------------------------------------
+
+
+def failing(enter):
+    """The second call's index is out of range, which only the running graph finds out."""
+
+    def build():
+        at = [1]
+
+        def fn(x, i):
+            with enter():
+                y = x[i]
+            with enter():
+                return y + 1
+
+        def state():
+            return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), disabled_message(), torch.is_inference_mode_enabled()
+
+        return Setup(fn, lambda: (t(3), torch.tensor(at)), state, [lambda: at.__setitem__(0, 7)])
+
+    return build
+
+
+for name, manager in {
+    "no_grad": torch.no_grad,
+    "autocast": lambda: torch.autocast("cpu"),
+    "hooks": lambda: disable_saved_tensors_hooks("not here"),
+    "inference": torch.inference_mode,
+}.items():
+    build = failing(manager)
+    build.__name__ = f"failure_under_{name}"
+    scenario(after_change=(0,))(build)
+
+
 # ---- contexts of an attempt that was given up --------------------------------------------------------------------------
 
 
