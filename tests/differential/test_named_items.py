@@ -53,7 +53,7 @@ def annotations(x):
     def first(f: typing.Callable[[T], T], y: typing.List[int], z: typing.Optional[T] = None) -> typing.Dict[str, T]:  # noqa: UP006, UP045
         return f(x + 1)
 
-    def second(f: collections.abc.Callable[[T, int], T], y: list[T]) -> tuple[T, ...]:
+    def second(f: collections.abc.Callable[[T, int], T], y: list[T] | None, z: int | None = None) -> tuple[T, ...]:
         return first(lambda v: v * 2, [])
 
     return second(None, []), first.__annotations__, second.__annotations__
