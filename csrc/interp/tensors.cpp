@@ -299,12 +299,13 @@ Value* giveOut(Trace& t, Node* node, Value* out) {
   }
   std::vector<Value*> given = itemsOf(t, out);
   Value* made = valueOf(t, node, node->result);
-  if (made->kind != Kind::Tuple || as<TupleValue>(made)->items.size() != given.size())
-    unsupported(BreakReason::OperandKind, "out= of " + std::to_string(given.size()) + " tensors");
+  // Custom operators may return nothing, or a list; they do not resize.
+  bool same = made->kind == Kind::Tuple && as<TupleValue>(made)->items.size() == given.size();
   for (size_t i = 0; i < given.size(); i++) {
     if (!isTensor(given[i])) unsupported(BreakReason::OperandKind, "out= with " + describe(given[i]));
-    writeOut(t, as<TensorValue>(given[i]), node->result.items[i]);
+    writeOut(t, as<TensorValue>(given[i]), same ? node->result.items[i] : ResultMeta());
   }
+  if (!same) return made;
   return t.tuple(std::move(given), as<TupleValue>(made)->type);
 }
 
