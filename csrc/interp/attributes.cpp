@@ -245,6 +245,11 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* dict = PyModule_GetDict(object);
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
+  // A namespace of torch.ops puts what it finds into its own dictionary: before anything is said about that.
+  if (PyDict_Contains(dict, name) == 0 && typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)) {
+    ObjectRef loaded = ObjectRef::steal(PyObject_GetAttr(object, name));
+    if (!loaded) PyErr_Clear();
+  }
   // The module's dictionary is the module's for its whole life.
   Value* d = t.wrap(dict, t.sources.pinned(dict));
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;

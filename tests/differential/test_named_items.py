@@ -110,6 +110,15 @@ def out_of_inputs(x, values, indices):
     return values + 1, indices
 
 
+@scenario()
+def operators_that_are_found_late():
+    lib = torch.library.Library("cdynamo_found_late", "FRAGMENT")
+    lib.define("twice(Tensor x) -> Tensor")
+    lib.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+    vars(torch.ops).pop("cdynamo_found_late", None)
+    return Setup(lambda x: torch.ops.cdynamo_found_late.twice(x) + 1, lambda: (t(3),), cleanup=lib._destroy)
+
+
 @case(lambda: (t(4),))
 def reserved_names(x):
     y = x.clone()
