@@ -94,6 +94,8 @@ def run(fn: Any = None) -> Any:
             _C.run_only(-1)
 
     run_only._torchdynamo_orig_callable = fn  # type: ignore[attr-defined]
+    if inspect.isfunction(fn):
+        _mark(run_only, fn)  # inside a capture nothing else is captured
     return run_only
 
 

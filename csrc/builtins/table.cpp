@@ -51,6 +51,7 @@ BuiltinTable& BuiltinTable::get() {
     addTypeBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
+    addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
     return made;

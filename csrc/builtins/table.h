@@ -44,6 +44,7 @@ void addContainerMethods(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
 void addTorchBuiltins(BuiltinTable& table);
+void addTorchState(BuiltinTable& table);
 void addFunctorchBuiltins(BuiltinTable& table);
 void addOutputBuiltins(BuiltinTable& table);
 

@@ -309,96 +309,7 @@ Value* tensorHash(Trace& t, CallArgs& a) {
   unsupported(BreakReason::TensorKey, "the hash of a tensor");
 }
 
-// ---- state -----------------------------------------------------------------------------------------------------------
-
-Value* isGradEnabled(Trace& t, CallArgs&) { return t.boolean(gradEnabled()); }
-
-// Runs a state-changing torch function now, for what follows in the trace, and records it for the graph.
-Value* stateCall(Trace& t, const char* module, const char* name, CallArgs& a) {
-  ObjectRef m = checked(PyImport_ImportModule(module));
-  ObjectRef fn = checked(PyObject_GetAttrString(m.get(), name));
-  std::vector<Arg> operands;
-  for (Value* v : a.args) {
-    Arg arg;
-    PyObject* c = t.constant(v);
-    if (!c) unsupported(BreakReason::UnsupportedContextManager, std::string(name) + " with " + describe(v));
-    arg.object = ObjectRef::share(c);
-    operands.push_back(std::move(arg));
-  }
-  Value* result = callNative(t, fn.get(), a);
-  Node* node = t.graph.add(NodeOp::CallFunction, std::move(fn), std::move(operands), {});
-  node->place = t.place;
-  node->switchesMode = true;
-  return result;
-}
-
-Value* setGradMode(Trace& t, CallArgs& a) {
-  bool before = gradEnabled();
-  stateCall(t, "torch._C", "_set_grad_enabled", a);
-  t.journal.onRollback([before] { setGradEnabled(before); });
-  return t.none();
-}
-
-// Context managers of torch that change its state: entered for real while tracing, and a pair of nodes in the graph, as
-// torch's own front end records them.
-struct StateManager {
-  const char* module;
-  const char* enter;
-  const char* exit;
-  std::vector<const char*> fields;  // of the manager object: the arguments of `enter`
-};
-const StateManager kAutocast = {
-    "torch.amp.autocast_mode", "_enter_autocast", "_exit_autocast", {"device", "fast_dtype", "_enabled", "_cache_enabled"}};
-const StateManager kInference = {"torch.autograd.grad_mode", "_enter_inference_mode", "_exit_inference_mode", {"mode"}};
-
-Value* enterManager(Trace& t, CallArgs& a, const StateManager& kind) {
-  auto* self = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
-  if (!self) unsupported(BreakReason::UnsupportedContextManager, std::string(kind.enter) + " of an unknown object");
-  std::vector<Arg> operands;
-  std::vector<PyObject*> constants;
-  for (const char* field : kind.fields) {
-    PyObject* c = t.constant(getAttr(t, self, field));
-    if (!c) unsupported(BreakReason::UnsupportedContextManager, std::string(kind.enter) + " with computed arguments");
-    Arg arg;
-    arg.object = ObjectRef::share(c);
-    operands.push_back(std::move(arg));
-    constants.push_back(c);
-  }
-  ObjectRef module = checked(PyImport_ImportModule(kind.module));
-  ObjectRef enter = checked(PyObject_GetAttrString(module.get(), kind.enter));
-  ObjectRef exit = checked(PyObject_GetAttrString(module.get(), kind.exit));
-  bool gradBefore = gradEnabled();
-  ObjectRef mode = native(t, PyObject_Vectorcall(enter.get(), constants.data(), constants.size(), nullptr));
-  Node* node = t.graph.add(NodeOp::CallFunction, std::move(enter), std::move(operands), {});
-  node->place = t.place;
-  node->switchesMode = true;
-  t.enterState(self, std::move(mode), std::move(exit), node, gradBefore);
-  return self;
-}
-
-Value* exitManager(Trace& t, CallArgs& a, const StateManager& kind) {
-  Node* entered = a.args.at(0)->kind == Kind::Instance ? t.leaveState(as<InstanceValue>(a.args[0])) : nullptr;
-  if (!entered) unsupported(BreakReason::UnsupportedContextManager, std::string(kind.exit) + " of what was entered outside the function");
-  ObjectRef module = checked(PyImport_ImportModule(kind.module));
-  std::vector<Arg> operands(1);
-  operands[0].kind = Arg::NodeRef;
-  operands[0].node = entered;
-  Node* node = t.graph.add(NodeOp::CallFunction, checked(PyObject_GetAttrString(module.get(), kind.exit)), std::move(operands), {});
-  node->place = t.place;
-  node->switchesMode = true;
-  return t.boolean(false);
-}
-
-Value* autocastEnter(Trace& t, CallArgs& a) { return enterManager(t, a, kAutocast); }
-Value* autocastExit(Trace& t, CallArgs& a) { return exitManager(t, a, kAutocast); }
-Value* inferenceEnter(Trace& t, CallArgs& a) {
-  enterManager(t, a, kInference);
-  return t.none();
-}
-Value* inferenceExit(Trace& t, CallArgs& a) {
-  exitManager(t, a, kInference);
-  return t.none();
-}
+// ---- questions -------------------------------------------------------------------------------------------------------
 
 Value* hasTorchFunction(Trace& t, CallArgs& a) {
   auto subclass = [&](Value* v) {
@@ -465,12 +376,6 @@ void addTorchBuiltins(BuiltinTable& table) {
   table.add("torch.is_tensor", isTorchTensor);
   table.add("torch._C._log_api_usage_once", nothing);
   table.add("torch._C._log_api_usage_metadata", nothing);
-  table.add("torch.is_grad_enabled", isGradEnabled);
-  table.add("torch._C._set_grad_enabled", setGradMode);
-  table.add("torch.autocast.__enter__", autocastEnter);
-  table.add("torch.autocast.__exit__", autocastExit);
-  table.add("torch.inference_mode.__enter__", inferenceEnter);
-  table.add("torch.inference_mode.__exit__", inferenceExit);
   table.add("torch._C._has_torch_function", hasTorchFunction);
   table.add("torch._C._has_torch_function_unary", hasTorchFunction);
   table.add("torch._C._has_torch_function_variadic", hasTorchFunction);
@@ -491,19 +396,15 @@ void addTorchBuiltins(BuiltinTable& table) {
                            "torch.can_cast",
                            "torch._C._get_cudnn_enabled",
                            "torch._C._get_mkldnn_enabled",
-                           "torch._C._get_flash_sdp_enabled",
-                           "torch._C._get_math_sdp_enabled",
-                           "torch._C._get_mem_efficient_sdp_enabled",
-                           "torch._C._get_cudnn_sdp_enabled",
                            "torch._C._get_privateuse1_backend_name",
                            "torch._C._get_accelerator",
                            "torch._C._get_nested_int",
                            "torch._C._are_functorch_transforms_active",
                            "torch._C._len_torch_function_stack",
+                           "torch._C._len_torch_dispatch_stack",
                            "torch._C._cuda_getDeviceCount",
                            "torch._C._has_cuda",
                            "torch.is_deterministic_algorithms_warn_only_enabled",
-                           "torch._C._get_deterministic_algorithms",
                            "torch._C._is_flash_attention_available",
                            "torch._C._dispatch_isTensorSubclassLike"})
     table.addPure(pure);

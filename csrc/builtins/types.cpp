@@ -1,6 +1,8 @@
 // type, isinstance, super, object's own methods, functools.partial.
 #include "torch/types.h"
 
+#include <cstring>
+
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
@@ -53,6 +55,19 @@ bool hasCustomCheck(PyObject* cls, const char* method) {
   return d && d != plain;
 }
 
+// torch.FloatTensor and its like: every tensor of that dtype and device.
+bool isLegacyInstance(Trace& t, TensorValue* tensor, PyObject* cls) {
+  t.observe(tensor);
+  auto flag = [&](const char* name) {
+    ObjectRef answer = checked(PyObject_GetAttrString(cls, name));
+    return answer.get() == Py_True;
+  };
+  ObjectRef dtype = checked(PyObject_GetAttrString(cls, "dtype"));
+  DType wanted;
+  const TensorMeta& m = tensor->meta;
+  return dtypeFrom(dtype.get(), wanted) && wanted == m.dtype && !flag("is_sparse") && m.device.type == (flag("is_cuda") ? 1 : 0);
+}
+
 // Is a value of type `type` an instance of cls? Through cls's own answer for that type.
 bool typeMatches(Trace& t, PyTypeObject* type, PyObject* cls, Value* v) {
   if (!PyType_Check(cls)) {
@@ -63,13 +78,14 @@ bool typeMatches(Trace& t, PyTypeObject* type, PyObject* cls, Value* v) {
   if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(cls))) return true;
   if (!hasCustomCheck(cls, "__instancecheck__")) return false;
   // Metaclasses with their own check: torch.nn.Parameter, ABCs, protocols.
+  if (v && isTensor(v) && std::strcmp(Py_TYPE(cls)->tp_name, "torch.tensortype") == 0) return isLegacyInstance(t, as<TensorValue>(v), cls);
   if (v && isTensor(v) && as<TensorValue>(v)->real) {
     int answer = PyObject_IsInstance(as<TensorValue>(v)->real, cls);
     if (answer < 0) raiseCurrent(t);
     return answer != 0;
   }
   if (v && isTensor(v)) {
-    // Dtype-specific legacy classes do not match; Parameter asks for _is_param.
+    // Parameter asks for _is_param.
     return false;
   }
   t.facts.abcToken();

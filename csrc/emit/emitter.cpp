@@ -53,6 +53,7 @@ class Emitter : public Rebuilder {
     for (HeapValue* h : t.mutated()) writeBack(h);
     replayOutput(true);
     emitEnteredStates(gradAtEntry);
+    for (const Settings::Change& change : t.settings.changed()) emitSetting(change.now);
     a.returnValue();
     emitted.code = a.finish();
     emitted.objects = std::move(objects);
@@ -64,6 +65,7 @@ class Emitter : public Rebuilder {
   void emitEnteredStates(bool gradAtEntry) {
     const auto& states = t.enteredStates();
     for (size_t i = states.size(); i-- > 0;) {
+      if (!states[i].node) continue;
       std::vector<Arg> operands(1);
       operands[0].kind = Arg::NodeRef;
       operands[0].node = states[i].node;
@@ -81,6 +83,14 @@ class Emitter : public Rebuilder {
     if (!states.empty() || gradEnabled() != gradAtEntry) emitGradMode(gradEnabled());
   }
 
+  void emitSetting(const SettingCall& call) {
+    a.loadConst(call.function.get());
+    a.loadConst(call.args.get());
+    if (call.kwargs) a.loadConst(call.kwargs.get());
+    a.callFunctionEx(static_cast<bool>(call.kwargs));
+    a.popTop();
+  }
+
   void emitGradMode(bool on) {
     a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
     a.loadConst(on ? Py_True : Py_False);
@@ -94,8 +104,8 @@ class Emitter : public Rebuilder {
   }
 
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry || !t.graph.hasWork() ||
-        !t.enteredStates().empty())
+    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry ||
+        !t.graph.hasWork() || !t.enteredStates().empty() || !t.settings.changed().empty())
       return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;

@@ -219,6 +219,7 @@ ObjectRef Plan::run(PyObject* const* inputs, size_t inputCount) const {
       result = call(step, state);
     } catch (const PythonError&) {
       noteUserStack(*step.node);
+      leaveModes(static_cast<size_t>(&step - steps_.data()), state);
       throw;
     }
     for (uint32_t i = 0; i < step.releaseCount; i++) state.registers[releases_[step.firstRelease + i]].reset();
@@ -228,6 +229,22 @@ ObjectRef Plan::run(PyObject* const* inputs, size_t inputCount) const {
   for (size_t i = 0; i < outputRegisters_.size(); i++)
     PyTuple_SET_ITEM(outputs.get(), static_cast<Py_ssize_t>(i), ObjectRef(state.registers[outputRegisters_[i]]).release());
   return outputs;
+}
+
+void Plan::leaveModes(size_t failed, RunState& state) const {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  for (size_t i = failed + 1; i < steps_.size(); i++) {
+    const Step& step = steps_[i];
+    if (!step.node->switchesMode) continue;
+    try {
+      ObjectRef result = call(step, state);
+      if (step.result >= 0) state.registers[step.result] = std::move(result);
+    } catch (const PythonError&) {
+      PyErr_Clear();
+    }
+  }
+  PyErr_Restore(type, value, traceback);
 }
 
 void Plan::noteUserStack(const Node& node) const {

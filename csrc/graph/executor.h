@@ -43,6 +43,9 @@ class Plan {
   ObjectRef call(const Step& step, RunState& state) const;
   ObjectRef build(const Arg& arg, const RunState& state) const;
   void noteUserStack(const Node& node) const;
+  // After a failure: the steps that switch modes (grad mode, autocast, settings) are done to the end, which is where the graph
+  // leaves them as they were. The error stays set.
+  void leaveModes(size_t failed, RunState& state) const;
 
   const Program& program_;
   std::vector<Step> steps_;

@@ -1,6 +1,8 @@
 // From the trace's node list to the graph that a backend sees: inputs first, in order of first use; what nobody needs is gone.
+#include <optional>
 #include <unordered_map>
 
+#include "base/lookup.h"
 #include "graph/graph.h"
 
 namespace cdynamo {
@@ -24,6 +26,19 @@ void remap(Arg& arg, const std::unordered_map<const Node*, Node*>& to) {
   for (Arg& item : arg.items) remap(item, to);
 }
 
+// A grad mode that the next call changes again.
+void dropIdleModes(const Graph& graph, std::vector<bool>& dead) {
+  PyObject* setter = importedObject("torch._C", "_set_grad_enabled");
+  std::optional<size_t> last;
+  for (size_t i = 0; i < dead.size(); i++) {
+    const Node& node = graph.nodes()[i];
+    if (dead[i] || node.op == NodeOp::Placeholder) continue;
+    bool sets = node.op == NodeOp::CallFunction && node.target.get() == setter;
+    if (sets && last) dead[*last] = true;
+    last = sets ? std::optional(i) : std::nullopt;
+  }
+}
+
 }  // namespace
 
 Graph finishGraph(Graph&& traced, PyObject* getitem) {
@@ -40,6 +55,7 @@ Graph finishGraph(Graph&& traced, PyObject* getitem) {
     dead[i] = true;
     forEachOperand(node, [&](const Node* n) { uses[static_cast<size_t>(n->id)]--; });
   }
+  dropIdleModes(traced, dead);
   Graph done;
   std::unordered_map<const Node*, Node*> to;
   for (bool inputs : {true, false}) {
@@ -50,6 +66,7 @@ Graph finishGraph(Graph&& traced, PyObject* getitem) {
       moved->nameHint = std::move(node.nameHint);
       moved->result = std::move(node.result);
       moved->place = node.place;
+      moved->switchesMode = node.switchesMode;
       moved->source = node.source;
       moved->example = node.example;
       to[&node] = moved;

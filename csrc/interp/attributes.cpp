@@ -139,7 +139,11 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       t.load(tuple);
       size_t at =
           (static_cast<size_t>(reinterpret_cast<PyMemberDescrObject*>(d)->d_member->offset) - offsetof(PyTupleObject, ob_item)) / sizeof(PyObject*);
-      return at < tuple->items.size() ? tuple->items[at] : nullptr;
+      if (at < tuple->items.size()) return tuple->items[at];
+      // Beyond the items: readable by name only, and None in one that was made of its items.
+      if (!tuple->real) return t.none();
+      ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
+      return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
     }
     return nullptr;
   }
@@ -241,6 +245,11 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* dict = PyModule_GetDict(object);
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
+  // A namespace of torch.ops puts what it finds into its own dictionary: before anything is said about that.
+  if (PyDict_Contains(dict, name) == 0 && typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)) {
+    ObjectRef loaded = ObjectRef::steal(PyObject_GetAttr(object, name));
+    if (!loaded) PyErr_Clear();
+  }
   // The module's dictionary is the module's for its whole life.
   Value* d = t.wrap(dict, t.sources.pinned(dict));
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
@@ -249,6 +258,7 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
     ObjectRef held = native(t, PyObject_GetAttr(object, name));
     return t.real(std::move(held));
   }
+  if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
   PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
   bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
@@ -595,6 +605,12 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   if (isReal(object) && PyModule_Check(realObject(object))) {
     PyObject* dict = PyModule_GetDict(realObject(object));
     t.identity(object);
+    if (isConfigModule(realObject(object))) return setConfigAttr(t, realObject(object), name, value);
+    if (Value* setter = customSetter(t, object, "__setattr__")) {
+      t.tail = tail;
+      call(t, setter, {{t.realShared(name), value}, {}});
+      return;
+    }
     Value* d = t.wrap(dict, t.sources.pinned(dict));
     return t.dictSet(as<DictValue>(d), t.keyOf(t.realShared(name)), value);
   }

@@ -336,6 +336,17 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
 
 namespace {
 
+// torch.return_types.max((values, indices)) and other types with named items made in C.
+Value* structSequence(Trace& t, PyTypeObject* type, const CallArgs& args) {
+  ObjectRef count = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "n_sequence_fields"));
+  std::vector<Value*> items;
+  if (args.args.size() == 1 && args.kwargs.empty()) items = itemsOf(t, args.args[0]);
+  if (items.empty() || static_cast<long>(items.size()) != PyLong_AsLong(count.get()))
+    unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object of other than its items");
+  t.keep(ObjectRef::share(type));
+  return t.tuple(std::move(items), type);
+}
+
 Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   bool known = false;
@@ -349,6 +360,8 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, metaCall), std::move(args));
   }
+  if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
+    return structSequence(t, type, args);
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
     unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");

@@ -303,6 +303,7 @@ class Capture {
     balanceGraph(t, gradAtEntry);
     guardAliasing(t);
     setGradEnabled(gradAtEntry);
+    t.settings.restore();
     auto entry = std::make_unique<Entry>();
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     entry->globals = ObjectRef::share(fn->func_globals);

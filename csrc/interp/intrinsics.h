@@ -20,6 +20,14 @@ Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTy
 // A C object whose attributes are fixed data and may be read as constants (torch.finfo, dtype, device, inspect-like objects).
 bool isOpaqueReadable(PyObject* object);
 
+// typing.List[int], list[T], collections.abc.Callable[[T], T]: made by their own code, which only looks at types. Null for all else.
+Value* genericAlias(Trace& t, Value* container, Value* key);
+
+// torch._dynamo.config and other modules of settings: their values are guarded, and changed for real while tracing.
+bool isConfigModule(PyObject* module);
+Value* configAttr(Trace& t, PyObject* module, PyObject* name);  // null: absent
+void setConfigAttr(Trace& t, PyObject* module, PyObject* name, Value* value);
+
 void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 
 // What happens to an exception when it is raised: the one that is being handled becomes its context.

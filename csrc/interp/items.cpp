@@ -98,8 +98,68 @@ Value* defaultFactory(Trace& t, DictValue* d) {
   return d->source ? t.wrap(held.get(), t.sources.attr(d->source, name)) : t.real(std::move(held));
 }
 
+namespace {
+
+// An object of module typing: TypeVar, Any, List[int].
+PyObject* typingObject(Trace& t, Value* v) {
+  PyObject* object = isReal(v)                                                     ? realObject(v)
+                     : v->kind == Kind::Instance && !as<InstanceValue>(v)->mutated ? as<InstanceValue>(v)->real.get()
+                                                                                   : nullptr;
+  if (!object || !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) return nullptr;
+  static PyObject* name = PyUnicode_InternFromString("__module__");
+  PyObject* module = PyDict_GetItemWithError(typeDict(Py_TYPE(object)), name);
+  if (!module || !PyUnicode_Check(module) || PyUnicode_CompareWithASCIIString(module, "typing") != 0) return nullptr;
+  if (v->source) t.facts.identityIs(v->source, object);
+  return object;
+}
+
+// A __class_getitem__ that is written in C, is types.GenericAlias itself, or that of typing.Generic.
+bool makesAliases(PyObject* method) {
+  if (Py_TYPE(method) == &PyClassMethodDescr_Type || PyCFunction_Check(method)) return true;
+  if (Py_TYPE(method) != &PyClassMethod_Type) return false;
+  ObjectRef function = checked(PyObject_GetAttrString(method, "__func__"));
+  if (PyType_Check(function.get())) return PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(function.get()), &Py_GenericAliasType) != 0;
+  ObjectRef module = ObjectRef::steal(PyObject_GetAttrString(function.get(), "__module__"));
+  PyErr_Clear();
+  return module && PyUnicode_Check(module.get()) && PyUnicode_CompareWithASCIIString(module.get(), "typing") == 0;
+}
+
+// The parameters of a generic alias as a real object; null where something else than types and typing's objects is among them.
+ObjectRef typeArguments(Trace& t, Value* v) {
+  if (v->kind == Kind::Tuple || v->kind == Kind::List) {
+    std::vector<Value*> items = itemsOf(t, v);
+    ObjectRef made = checked(PyList_New(0));
+    for (Value* item : items) {
+      ObjectRef one = typeArguments(t, item);
+      if (!one) return {};
+      checkedStatus(PyList_Append(made.get(), one.get()));
+    }
+    return v->kind == Kind::List ? made : checked(PyList_AsTuple(made.get()));
+  }
+  if (PyObject* object = typingObject(t, v)) return ObjectRef::share(object);
+  return ObjectRef::share(t.constant(v));
+}
+
+}  // namespace
+
+Value* genericAlias(Trace& t, Value* container, Value* key) {
+  PyObject* object = typingObject(t, container);
+  if (!object && isReal(container) && PyType_Check(realObject(container))) {
+    static PyObject* name = PyUnicode_InternFromString("__class_getitem__");
+    auto* type = reinterpret_cast<PyTypeObject*>(realObject(container));
+    PyObject* method = Py_TYPE(type)->tp_as_mapping && Py_TYPE(type)->tp_as_mapping->mp_subscript ? nullptr : lookUp(t, type, name);
+    if (method && makesAliases(method)) object = t.identity(container);
+  }
+  if (!object) return nullptr;
+  ObjectRef arguments = typeArguments(t, key);
+  if (!arguments) return nullptr;
+  PyObject* made = t.keep(native(t, PyObject_GetItem(object, arguments.get())));
+  return PyType_IsSubtype(Py_TYPE(made), &Py_GenericAliasType) ? t.realShared(made) : t.wrap(made, t.sources.pinned(made));
+}
+
 Value* getItem(Trace& t, Value* container, Value* key) {
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
+  if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (ListValue* l = asList(container)) {
     t.load(l);
@@ -135,7 +195,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   if (isReal(container)) {
     PyObject* object = realObject(container);
     if (PyType_Check(object)) {
-      // Class[...]: typing generics and __class_getitem__.
+      // Class[...] by the class's own __class_getitem__.
       static PyObject* name = PyUnicode_InternFromString("__class_getitem__");
       PyObject* meta = lookUp(t, Py_TYPE(object), PyUnicode_InternFromString("__getitem__"));
       if (meta && PyFunction_Check(meta)) return call(t, t.wrap(meta, t.sources.pinned(meta)), {{container, key}, {}});

@@ -1,5 +1,6 @@
 // Operators, attributes, subscripts, formatting, building and unpacking of containers.
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/last_calls.h"
 #include "interp/protocol.h"
 
@@ -74,6 +75,7 @@ void handleContainsOp(Trace& t, FrameState& f, const Instr& in) {
 void handleBinarySubscr(Trace& t, FrameState& f, const Instr&) {
   Value* key = f.pop();
   Value* container = f.pop();
+  if (Value* alias = genericAlias(t, container, key)) return f.push(alias);
   Value* method = pythonMethod(t, container, "__getitem__");
   f.push(method ? callMethodLast(t, method, {key}) : getItem(t, container, key));
 }

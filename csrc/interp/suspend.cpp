@@ -133,10 +133,11 @@ const char* unresumedBlock(const FrameState& f) {
 }
 
 void balanceGraph(Trace& t, bool gradAtEntry) {
-  if (gradEnabled() == gradAtEntry || !t.graph.hasWork()) return;
-  std::vector<Arg> operands(1);
-  operands[0].object = ObjectRef::share(gradAtEntry ? Py_True : Py_False);
-  t.graph.add(NodeOp::CallFunction, ObjectRef::share(importedObject("torch._C", "_set_grad_enabled")), std::move(operands), {})->place = t.place;
+  if (!t.graph.hasWork()) return;
+  for (const Settings::Change& change : t.settings.changed())
+    if (change.inGraph) t.record(change.before);
+  if (gradEnabled() == gradAtEntry) return;
+  t.record({ObjectRef::share(importedObject("torch._C", "_set_grad_enabled")), checked(PyTuple_Pack(1, gradAtEntry ? Py_True : Py_False)), {}});
 }
 
 }  // namespace cdynamo

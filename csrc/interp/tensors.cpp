@@ -277,7 +277,48 @@ void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, cons
 
 }  // namespace
 
+namespace {
+
+// The tensor that an operation wrote its result to, resized where it had another shape.
+void writeOut(Trace& t, TensorValue* out, const ResultMeta& result) {
+  t.noteTensorWrite(out);
+  if (result.kind != ResultMeta::Tensor || out->meta.sizes == result.tensor.sizes) return;
+  if (out->base || out->viewed) unsupported(BreakReason::ViewMetadataChange, "out= of another shape that is a view or has views");
+  TensorMeta after = out->meta;
+  after.sizes = result.tensor.sizes;
+  after.strides = result.tensor.strides;
+  if (out->node && out->node->op != NodeOp::Placeholder) t.journal.set(out->node->result.tensor, after);
+  t.journal.set(out->meta, std::move(after));
+}
+
+// What an operation with out= returns: the tensors given.
+Value* giveOut(Trace& t, Node* node, Value* out) {
+  if (isTensor(out)) {
+    writeOut(t, as<TensorValue>(out), node->result);
+    return out;
+  }
+  std::vector<Value*> given = itemsOf(t, out);
+  Value* made = valueOf(t, node, node->result);
+  // Custom operators may return nothing, or a list; they do not resize.
+  bool same = made->kind == Kind::Tuple && as<TupleValue>(made)->items.size() == given.size();
+  for (size_t i = 0; i < given.size(); i++) {
+    if (!isTensor(given[i])) unsupported(BreakReason::OperandKind, "out= with " + describe(given[i]));
+    writeOut(t, as<TensorValue>(given[i]), same ? node->result.items[i] : ResultMeta());
+  }
+  if (!same) return made;
+  return t.tuple(std::move(given), as<TupleValue>(made)->type);
+}
+
+// x.random_(**{"from": 0}): a name that Python reserves cannot be written in a graph's code; it comes first.
+void placeReserved(CallArgs& args) {
+  if (args.args.size() != 1) return;
+  if (Value* from = args.takeKeyword("from")) args.args.push_back(from);
+}
+
+}  // namespace
+
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
+  if (isMethod) placeReserved(args);
   RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
   operands.reserve(args.args.size());
@@ -324,10 +365,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     if (node->result.kind == ResultMeta::Tensor) return self;
     return t.none();
   }
-  if (Value* out = args.keyword("out"); out && isTensor(out)) {
-    t.noteTensorWrite(as<TensorValue>(out));
-    return out;
-  }
+  if (Value* out = args.keyword("out"); out && !isReal(out, Py_None)) return giveOut(t, node, out);
   if (givesOperandBack(name, args, node->result)) return args.args[0];
   Value* made = valueOf(t, node, node->result);
   if (!args.args.empty() && isTensor(args.args[0]) && mayGiveView(name)) noteViews(t, made, as<TensorValue>(args.args[0]));

@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/SavedTensorHooks.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
@@ -21,6 +22,16 @@ using DispatchTLS = c10::impl::TorchDispatchModeTLS;
 uint8_t matmulPrecision(const at::Context& context) {
   at::Float32Precision precision = context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
   return static_cast<uint8_t>(precision == at::Float32Precision::NONE ? at::Float32Precision::IEEE : precision);
+}
+
+uint8_t attentionKernels(const at::Context& context) {
+  return static_cast<uint8_t>(context.userEnabledFlashSDP() | context.userEnabledMemEfficientSDP() << 1 | context.userEnabledMathSDP() << 2 |
+                              context.userEnabledCuDNNSDP() << 3 | context.userEnabledOverrideableSDP() << 4);
+}
+
+uint64_t savedHooksMessage() {
+  const std::optional<std::string>& message = at::SavedTensorDefaultHooks::get_disabled_error_message();
+  return message ? std::hash<std::string>()(*message) | 1 : 0;
 }
 
 // Calls `visit(field name, field of the state, current value)` for each part of the state; stops where it returns false.
@@ -49,6 +60,8 @@ bool forEachPart(State& state, Visit&& visit) {
          visit("allow_fp16_reduced_precision_reduction", state.fp16Reduction, static_cast<uint8_t>(context.allowFP16ReductionCuBLAS())) &&
          visit("allow_bf16_reduced_precision_reduction", state.bf16Reduction, static_cast<uint8_t>(context.allowBF16ReductionCuBLAS())) &&
          visit("allow_fp16_accumulation", state.fp16Accumulation, context.allowFP16AccumulationCuBLAS()) &&
+         visit("attention kernels", state.attention, attentionKernels(context)) &&
+         visit("saved tensors hooks", state.savedHooks, savedHooksMessage()) &&
          visit("num_threads", state.threads, static_cast<int32_t>(at::get_num_threads()));
 }
 

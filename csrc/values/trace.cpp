@@ -23,6 +23,7 @@ namespace {
 
 // Best effort: what the traced program entered is left, whatever happens.
 void leave(PyObject* exit, PyObject* mode) {
+  if (!exit) return;
   ObjectRef done = ObjectRef::steal(PyObject_CallOneArg(exit, mode));
   if (!done) PyErr_Clear();
 }
@@ -38,20 +39,49 @@ Trace::~Trace() {
 
 void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore) {
   entered_.push_back({manager, std::move(mode), std::move(exit), node, gradBefore});
+  journal.onRollback([this] {
+    leave(entered_.back().exit.get(), entered_.back().mode.get());
+    entered_.pop_back();
+  });
 }
 
-Node* Trace::leaveState(InstanceValue* manager) {
-  if (entered_.empty() || entered_.back().manager != manager) return nullptr;
-  Node* node = entered_.back().node;
-  leave(entered_.back().exit.get(), entered_.back().mode.get());
+bool Trace::leaveState(InstanceValue* manager, Node*& node) {
+  if (entered_.empty() || entered_.back().manager != manager) return false;
+  node = entered_.back().node;
+  EnteredState left = std::move(entered_.back());
   entered_.pop_back();
-  return node;
+  leave(left.exit.get(), left.mode.get());
+  journal.onRollback([this, left] {
+    ObjectRef again = ObjectRef::steal(left.mode ? PyObject_CallMethod(left.mode.get(), "__enter__", nullptr) : nullptr);
+    if (!again) PyErr_Clear();
+    entered_.push_back(left);
+  });
+  return true;
 }
 
 DictValue* Trace::exceptionAttributes(PyObject* exception) {
   DictValue*& attributes = exceptionAttributes_[exception];
   if (!attributes) attributes = dict();
   return attributes;
+}
+
+Node* Trace::record(const SettingCall& call) {
+  std::vector<Arg> operands;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.args.get()); i++) {
+    operands.emplace_back();
+    operands.back().object = ObjectRef::share(PyTuple_GET_ITEM(call.args.get(), i));
+  }
+  std::vector<std::pair<ObjectRef, Arg>> keywords;
+  PyObject *name, *value;
+  for (Py_ssize_t at = 0; call.kwargs && PyDict_Next(call.kwargs.get(), &at, &name, &value);) {
+    Arg arg;
+    arg.object = ObjectRef::share(value);
+    keywords.emplace_back(ObjectRef::share(name), std::move(arg));
+  }
+  Node* node = graph.add(NodeOp::CallFunction, call.function, std::move(operands), std::move(keywords));
+  node->place = place;
+  node->switchesMode = true;
+  return node;
 }
 
 Value* Trace::topmostHandled() const {
@@ -132,12 +162,17 @@ bool isConstantTree(PyObject* object) {
   return false;
 }
 
+// Enums made by pybind11: SDPBackend, ProfilerActivity.
+bool isPybindEnum(PyTypeObject* type) {
+  return std::strcmp(Py_TYPE(type)->tp_name, "pybind11_type") == 0 && PyDict_GetItemString(typeDict(type), "__entries") != nullptr;
+}
+
 // Objects that are constants by identity: their own operators are C code without effects.
 bool isIdentityConstantType(PyTypeObject* type) {
   return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) || type == &PyModule_Type ||
          type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
          type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType || PyType_IsSubtype(type, &PyModule_Type) ||
-         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0;
+         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || isPybindEnum(type);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "source/source.h"
 #include "values/journal.h"
 #include "values/return_to.h"
+#include "values/settings.h"
 #include "values/value.h"
 
 namespace cdynamo {
@@ -66,6 +67,7 @@ class Trace {
   FactList facts;
   Graph graph;
   Journal journal;
+  Settings settings{journal};
   TraceOptions options;
 
   // ---- checkpoints ----
@@ -166,10 +168,14 @@ class Trace {
   const std::vector<std::unique_ptr<Value>>& arena() const { return arena_; }
   const std::vector<TensorValue*>& inputTensors() const { return inputTensors_; }
 
+  // Adds a call with constants to the graph.
+  Node* record(const SettingCall& call);
+
   // ---- torch state entered by the traced program (autocast, inference mode) ----
-  // mode: the real context that was entered now; left again by exit(mode) in leaveState, or when the trace ends.
+  // mode: the real context that was entered now; left again by exit(mode) in leaveState, or when the trace ends. All three are null
+  // for a manager that does nothing in graphs: the code after a break enters it.
   void enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore);
-  Node* leaveState(InstanceValue* manager);  // null: this manager was not entered here
+  bool leaveState(InstanceValue* manager, Node*& node);  // false: this manager was not entered here
   struct EnteredState {
     InstanceValue* manager;
     ObjectRef mode;
