@@ -26,11 +26,11 @@ void remap(Arg& arg, const std::unordered_map<const Node*, Node*>& to) {
   for (Arg& item : arg.items) remap(item, to);
 }
 
-// A grad mode that the next call changes again.
+// A grad mode that the next call changes again. The last node is left out: it stands for the end of a with statement after a break.
 void dropIdleModes(const Graph& graph, std::vector<bool>& dead) {
   PyObject* setter = importedObject("torch._C", "_set_grad_enabled");
   std::optional<size_t> last;
-  for (size_t i = 0; i < dead.size(); i++) {
+  for (size_t i = 0; i + 1 < dead.size(); i++) {
     const Node& node = graph.nodes()[i];
     if (dead[i] || node.op == NodeOp::Placeholder) continue;
     bool sets = node.op == NodeOp::CallFunction && node.target.get() == setter;
