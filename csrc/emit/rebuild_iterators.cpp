@@ -488,6 +488,34 @@ bool Rebuilder::makeStandIn(InstanceValue* i) {
   return true;
 }
 
+namespace {
+
+// object.__setstate__(state) without the warning that newer Pythons give for those of itertools: nobody asked for it.
+PyObject* setState(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2) return PyErr_Format(PyExc_TypeError, "set_state(object, state)");
+  ObjectRef warnings = ObjectRef::steal(PyImport_ImportModule("warnings"));
+  ObjectRef quiet = warnings ? ObjectRef::steal(PyObject_CallMethod(warnings.get(), "catch_warnings", nullptr)) : nullptr;
+  if (!quiet || !ObjectRef::steal(PyObject_CallMethod(quiet.get(), "__enter__", nullptr))) return nullptr;
+  ObjectRef filtered = ObjectRef::steal(PyObject_CallMethod(warnings.get(), "simplefilter", "s", "ignore"));
+  ObjectRef done = filtered ? ObjectRef::steal(PyObject_CallMethod(args[0], "__setstate__", "(O)", args[1])) : nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  ObjectRef ownedType = ObjectRef::steal(type), ownedValue = ObjectRef::steal(value), ownedTraceback = ObjectRef::steal(traceback);
+  ObjectRef left = ObjectRef::steal(PyObject_CallMethod(quiet.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
+  if (!left) return nullptr;
+  if (!done) PyErr_Restore(ownedType.release(), ownedValue.release(), ownedTraceback.release());
+  return done.release();
+}
+
+PyMethodDef setStateDef = {"set_state", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(setState)), METH_FASTCALL, nullptr};
+
+PyObject* stateSetter() {
+  static PyObject* function = checked(PyCFunction_New(&setStateDef, nullptr)).release();
+  return function;
+}
+
+}  // namespace
+
 // [..] -> [.., groupby]. Its state is (current key, current value, key of the group that is read).
 void Rebuilder::makeGroups(InstanceValue* i) {
   Value *target = fieldOf(i, "target"), *key = fieldOf(i, "current_key"), *value = fieldOf(i, "current");
@@ -498,14 +526,14 @@ void Rebuilder::makeGroups(InstanceValue* i) {
   a.call(2);
   if (isMissing(target)) return;
   bool taken = isMissing(key);
-  a.copyTop();
-  a.loadMethod("__setstate__");
+  a.loadConst(stateSetter());
+  a.copyTop(2);
   if (taken)
     loadAll({target, t.none(), target});
   else
     loadAll({key, value, target});
   a.buildTuple(3);
-  a.call(1);
+  a.call(2);
   a.popTop();
   if (!taken) return;
   // The current item was given away: a group takes the one that was put in its place.

@@ -30,6 +30,18 @@ SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 namespace {
 
+// Before it is said that a type cannot do something: an existing object of a C type may well, by a slot that is not modelled.
+template <typename HasSlot>
+void checkModelled(Trace& t, Value* v, const char* what, HasSlot&& hasSlot) {
+  auto* i = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
+  if (!i || !i->real) return;
+  PyTypeObject* type = t.typeOf(v);
+  static PyMappingMethods noMapping{};
+  static PySequenceMethods noSequence{};
+  if (hasSlot(*type, type->tp_as_mapping ? *type->tp_as_mapping : noMapping, type->tp_as_sequence ? *type->tp_as_sequence : noSequence))
+    unsupported(BreakReason::UnsupportedIteration, std::string(what) + " " + describe(v));
+}
+
 // A Python-level special method of an instance, or null where the type's is C code.
 Value* pythonSpecial(Trace& t, Value* v, const char* name) {
   if (v->kind != Kind::Instance) return nullptr;
@@ -216,6 +228,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     unsupported(BreakReason::UnsupportedIndexing, "indexing " + describe(container));
   }
   if (Value* method = specialMethod(t, container, "__getitem__")) return call1(t, method, key);
+  checkModelled(t, container, "an item of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_subscript || s.sq_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
 }
 
@@ -263,6 +276,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping &&
       Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
     unsupported(BreakReason::ItemWrite, "assigning to an item of " + describe(container));
+  checkModelled(t, container, "writing an item of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
 }
 
@@ -293,6 +307,7 @@ void delItem(Trace& t, Value* container, Value* key) {
     if (!t.dictDelete(d, t.keyOf(key))) keyError(t, key);
     return;
   }
+  checkModelled(t, container, "deleting an item of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object doesn't support item deletion");
 }
 
@@ -329,6 +344,7 @@ Py_ssize_t length(Trace& t, Value* v) {
     return n;
   }
   if (isReal(v)) unsupported(BreakReason::UnsupportedLength, "the length of " + describe(v));
+  checkModelled(t, v, "the length of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_length || s.sq_length; });
   raise(t, PyExc_TypeError, std::string("object of type '") + t.typeOf(v)->tp_name + "' has no len()");
 }
 
@@ -469,6 +485,7 @@ Value* iterate(Trace& t, Value* v) {
       return it;
     }
   }
+  checkModelled(t, v, "iterating over", [](const PyTypeObject& type, const PyMappingMethods&, const PySequenceMethods& s) { return type.tp_iter || s.sq_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
 }
 
@@ -644,6 +661,7 @@ Value* next(Trace& t, Value* v) {
   Value* method = isReal(v) ? nullptr : specialMethod(t, v, "__next__");
   if (!method) {
     if (isReal(v)) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(v));
+    checkModelled(t, v, "the next item of", [](const PyTypeObject& type, const PyMappingMethods&, const PySequenceMethods&) { return type.tp_iternext != nullptr; });
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not an iterator");
   }
   try {
