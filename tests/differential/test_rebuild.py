@@ -747,12 +747,15 @@ def test_generators_leave_nothing_behind():
             assert ref() is not None
             del made
             assert ref() is None
-        m = Marker()
-        ref = weakref.ref(m)
-        made = compiled(t(3), m)
-        made.close()
-        del m
-        assert ref() is None
+        alive = []
+        for call in (f, compiled):
+            m = Marker()
+            ref = weakref.ref(m)
+            made = call(t(3), m)
+            made.close()
+            del m
+            alive.append(ref() is not None)
+        assert alive[0] == alive[1]  # CPython 3.12 keeps a closed generator's locals
         assert compiled(t(3), Marker()).gi_frame.f_locals.keys() == {"held", "i", "x"}
     cdynamo.reset()
 
