@@ -228,7 +228,8 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     unsupported(BreakReason::UnsupportedIndexing, "indexing " + describe(container));
   }
   if (Value* method = specialMethod(t, container, "__getitem__")) return call1(t, method, key);
-  checkModelled(t, container, "an item of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_subscript || s.sq_item; });
+  checkModelled(t, container, "an item of",
+                [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_subscript || s.sq_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
 }
 
@@ -276,7 +277,8 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping &&
       Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
     unsupported(BreakReason::ItemWrite, "assigning to an item of " + describe(container));
-  checkModelled(t, container, "writing an item of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
+  checkModelled(t, container, "writing an item of",
+                [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
 }
 
@@ -307,7 +309,8 @@ void delItem(Trace& t, Value* container, Value* key) {
     if (!t.dictDelete(d, t.keyOf(key))) keyError(t, key);
     return;
   }
-  checkModelled(t, container, "deleting an item of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
+  checkModelled(t, container, "deleting an item of",
+                [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object doesn't support item deletion");
 }
 
@@ -344,7 +347,8 @@ Py_ssize_t length(Trace& t, Value* v) {
     return n;
   }
   if (isReal(v)) unsupported(BreakReason::UnsupportedLength, "the length of " + describe(v));
-  checkModelled(t, v, "the length of", [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_length || s.sq_length; });
+  checkModelled(t, v, "the length of",
+                [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_length || s.sq_length; });
   raise(t, PyExc_TypeError, std::string("object of type '") + t.typeOf(v)->tp_name + "' has no len()");
 }
 
@@ -485,7 +489,8 @@ Value* iterate(Trace& t, Value* v) {
       return it;
     }
   }
-  checkModelled(t, v, "iterating over", [](const PyTypeObject& type, const PyMappingMethods&, const PySequenceMethods& s) { return type.tp_iter || s.sq_item; });
+  checkModelled(t, v, "iterating over",
+                [](const PyTypeObject& type, const PyMappingMethods&, const PySequenceMethods& s) { return type.tp_iter || s.sq_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
 }
 
@@ -661,7 +666,8 @@ Value* next(Trace& t, Value* v) {
   Value* method = isReal(v) ? nullptr : specialMethod(t, v, "__next__");
   if (!method) {
     if (isReal(v)) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(v));
-    checkModelled(t, v, "the next item of", [](const PyTypeObject& type, const PyMappingMethods&, const PySequenceMethods&) { return type.tp_iternext != nullptr; });
+    checkModelled(t, v, "the next item of",
+                  [](const PyTypeObject& type, const PyMappingMethods&, const PySequenceMethods&) { return type.tp_iternext != nullptr; });
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not an iterator");
   }
   try {

@@ -101,6 +101,7 @@ def plain(text):
     return re.sub(r"(_id\([^)]*, )\d+\)", r"\1<id>)", text)
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the README shows what the example prints on Python 3.11")
 @pytest.mark.parametrize("example", ["first", "breaks"])
 def test_readme_shows_what_the_example_prints(example):
     code = (ROOT / "examples" / f"{example}.py").read_text()

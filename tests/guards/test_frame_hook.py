@@ -356,7 +356,7 @@ def test_frames_that_are_never_offered(hooked):
 
     results, same, _ = hooked(outer)
     assert results == [("compiled", "leaf", (ONE,))] * 2 and same is ONE
-    assert hooked.seen == ["outer", "leaf"]
+    assert [name for name in hooked.seen if name != "find_spec"] == ["outer", "leaf"]  # an import hook of the environment may be seen
 
 
 def test_modules(hooked):
