@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/exceptions.h"
 #include "dispatch/frame_hook.h"
 
 namespace cdynamo {
@@ -34,19 +35,6 @@ class HandledException {
  private:
   ObjectRef outside_;
 };
-
-ObjectRef fetchException() {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  if (traceback) PyException_SetTraceback(value, traceback);
-  ObjectRef ownedType = ObjectRef::steal(type), ownedTraceback = ObjectRef::steal(traceback);
-  return ObjectRef::steal(value);
-}
-
-void restoreException(PyObject* exception) {
-  PyErr_Restore(ObjectRef::share(Py_TYPE(exception)).release(), ObjectRef::share(exception).release(), PyException_GetTraceback(exception));
-}
 
 PyObject* raiseAgain(PyObject* self, PyObject*) {
   restoreException(self);
@@ -243,13 +231,13 @@ class Driver {
         return true;
       }
       ended = f.returnTo;
-      ObjectRef exception = fetchException();
+      ObjectRef exception = takeException();
       // The entry of this frame in the traceback.
       ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
       ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
       const ResumeEdge* edge = f.at->raiseEdge();
       if (edge) {
-        exception = fetchException();
+        exception = takeException();
         follow(f, *edge, exception, checked(PyLong_FromLong(0)));
         return true;
       }
@@ -289,7 +277,7 @@ class Driver {
     if (ObjectRef::steal(PyException_GetTraceback(exception))) return;
     ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception));
     ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
-    fetchException();
+    takeException();
   }
 
   // A function f(callee) that only calls it, in a frame that has the name and line of this one.
@@ -301,7 +289,7 @@ class Driver {
 
   // Takes the entries of the carriers off the pending exception's traceback: unwind() adds them where the exception passes.
   static void dropCarriers(size_t count) {
-    ObjectRef exception = fetchException();
+    ObjectRef exception = takeException();
     ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
     for (size_t i = 0; i < count && traceback; i++) traceback = ObjectRef::share(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_next);
     PyException_SetTraceback(exception.get(), traceback ? traceback.get() : Py_None);

@@ -1,6 +1,7 @@
 // Iterators of the library in the state that the trace left them in, and what polyfills stand in for.
 #include <cstring>
 
+#include "base/exceptions.h"
 #include "base/lookup.h"
 #include "bytecode/code.h"
 #include "cpython/compat.h"
@@ -498,12 +499,10 @@ PyObject* setState(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (!quiet || !ObjectRef::steal(PyObject_CallMethod(quiet.get(), "__enter__", nullptr))) return nullptr;
   ObjectRef filtered = ObjectRef::steal(PyObject_CallMethod(warnings.get(), "simplefilter", "s", "ignore"));
   ObjectRef done = filtered ? ObjectRef::steal(PyObject_CallMethod(args[0], "__setstate__", "(O)", args[1])) : nullptr;
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  ObjectRef ownedType = ObjectRef::steal(type), ownedValue = ObjectRef::steal(value), ownedTraceback = ObjectRef::steal(traceback);
+  ObjectRef failure = takeException();
   ObjectRef left = ObjectRef::steal(PyObject_CallMethod(quiet.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
   if (!left) return nullptr;
-  if (!done) PyErr_Restore(ownedType.release(), ownedValue.release(), ownedTraceback.release());
+  if (!done) restoreException(failure.get());
   return done.release();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/exceptions.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
@@ -451,16 +452,15 @@ void raise(Trace& t, PyObject* type, const std::string& message) {
 }
 
 void raiseCurrent(Trace& t) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  ObjectRef ownedType = ObjectRef::steal(type), ownedValue = ObjectRef::steal(value), ownedTraceback = ObjectRef::steal(traceback);
-  if (!ownedValue) throw EngineError("a CPython call failed without an exception");
-  if (PyErr_GivenExceptionMatches(ownedType.get(), PyExc_MemoryError) || PyErr_GivenExceptionMatches(ownedType.get(), PyExc_KeyboardInterrupt)) {
-    PyErr_Restore(ownedType.release(), ownedValue.release(), ownedTraceback.release());
+  ObjectRef exception = takeException();
+  if (!exception) throw EngineError("a CPython call failed without an exception");
+  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_MemoryError) || PyErr_GivenExceptionMatches(exception.get(), PyExc_KeyboardInterrupt)) {
+    restoreException(exception.get());
     throw PythonError{};
   }
-  throw Raised{t.real(std::move(ownedValue))};
+  // Where it was raised is for the trace to say.
+  PyException_SetTraceback(exception.get(), Py_None);
+  throw Raised{t.real(std::move(exception))};
 }
 
 }  // namespace cdynamo

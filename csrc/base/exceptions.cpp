@@ -1,0 +1,18 @@
+#include "base/exceptions.h"
+
+namespace cdynamo {
+
+ObjectRef takeException() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  ObjectRef ownedType = ObjectRef::steal(type), owned = ObjectRef::steal(value), ownedTraceback = ObjectRef::steal(traceback);
+  if (owned && ownedTraceback) PyException_SetTraceback(owned.get(), ownedTraceback.get());
+  return owned;
+}
+
+void restoreException(PyObject* exception) {
+  PyErr_Restore(ObjectRef::share(Py_TYPE(exception)).release(), ObjectRef::share(exception).release(), PyException_GetTraceback(exception));
+}
+
+}  // namespace cdynamo
