@@ -12,6 +12,7 @@ ObjectRef takeException() {
 }
 
 void restoreException(PyObject* exception) {
+  if (!exception) return;
   PyErr_Restore(ObjectRef::share(Py_TYPE(exception)).release(), ObjectRef::share(exception).release(), PyException_GetTraceback(exception));
 }
 

@@ -6,7 +6,7 @@ namespace cdynamo {
 
 // Takes the pending exception, normalised and with its traceback set; null where none is pending.
 ObjectRef takeException();
-// Makes the exception pending again, with the traceback that it has.
+// Makes the exception pending again, with the traceback that it has; null: nothing.
 void restoreException(PyObject* exception);
 
 }  // namespace cdynamo

@@ -10,8 +10,17 @@ ObjectRef interned(const char* text) { return checked(PyUnicode_InternFromString
 
 }  // namespace
 
-CodeSpec CodeSpec::like(PyCodeObject* code) {
+CodeSpec CodeSpec::named(PyCodeObject* code) {
   CodeSpec spec;
+  spec.name = ObjectRef::share(code->co_name);
+  spec.qualname = ObjectRef::share(code->co_qualname);
+  spec.filename = ObjectRef::share(code->co_filename);
+  spec.firstLine = code->co_firstlineno;
+  return spec;
+}
+
+CodeSpec CodeSpec::like(PyCodeObject* code) {
+  CodeSpec spec = named(code);
   spec.argcount = code->co_argcount;
   spec.posOnlyCount = code->co_posonlyargcount;
   spec.kwOnlyCount = code->co_kwonlyargcount;
@@ -19,10 +28,6 @@ CodeSpec CodeSpec::like(PyCodeObject* code) {
   for (int slot = 0; slot < code->co_nlocalsplus; ++slot) {
     spec.localsplus.push_back({ObjectRef::share(PyTuple_GET_ITEM(code->co_localsplusnames, slot)), static_cast<uint8_t>(localsplusKind(code, slot))});
   }
-  spec.name = ObjectRef::share(code->co_name);
-  spec.qualname = ObjectRef::share(code->co_qualname);
-  spec.filename = ObjectRef::share(code->co_filename);
-  spec.firstLine = code->co_firstlineno;
   if (PyTuple_GET_SIZE(code->co_consts) > 0 && PyUnicode_Check(PyTuple_GET_ITEM(code->co_consts, 0))) {
     spec.doc = ObjectRef::share(PyTuple_GET_ITEM(code->co_consts, 0));
   }

@@ -32,6 +32,8 @@ struct CodeSpec {
 
   // All but the instructions of an existing code object.
   static CodeSpec like(PyCodeObject* code);
+  // Only what tracebacks show of it: name, file and first line of a plain function without variables.
+  static CodeSpec named(PyCodeObject* code);
 
   // Append a variable (in the order above; parameters first) and return its localsplus slot.
   int addLocal(PyObject* name);

@@ -126,7 +126,7 @@ class Driver {
       f.returnTo = &frame == &entry.suspended.front() ? outermost : frame.returnTo;
       f.globals = frame.globals;
       for (size_t i = 0; i < frame.at->valueCount(); i++) f.values.push_back(take());
-      size_t cells = cellSlots(*frame.at->code).size();
+      const size_t cells = frame.at->cells;
       if (cells == 0) continue;
       f.closure = checked(PyTuple_New(static_cast<Py_ssize_t>(cells)));
       for (size_t i = 0; i < cells; i++) PyTuple_SET_ITEM(f.closure.get(), static_cast<Py_ssize_t>(i), take().release());

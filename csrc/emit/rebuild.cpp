@@ -13,11 +13,7 @@ namespace {
 constexpr int kMaxDepth = 1000;
 
 CodeSpec specLike(PyCodeObject* like) {
-  CodeSpec s;
-  s.name = ObjectRef::share(like->co_name);
-  s.qualname = ObjectRef::share(like->co_qualname);
-  s.filename = ObjectRef::share(like->co_filename);
-  s.firstLine = like->co_firstlineno;
+  CodeSpec s = CodeSpec::named(like);
   for (const char* name : {"graph_inputs", "objects", "graph_outputs"}) s.addLocal(checked(PyUnicode_InternFromString(name)).get());
   s.argcount = 2;
   return s;

@@ -82,6 +82,7 @@ const ResumePoint* intern(std::shared_ptr<const Code> code, InstrIndex index, st
   slot->stack = std::move(key.stack);
   slot->handled = handled;
   for (bool carried : slot->stack) slot->stackValues += carried;
+  slot->cells = cellSlots(*slot->code).size();
   return slot.get();
 }
 
@@ -171,10 +172,7 @@ struct ChainHash {
 
 Ref<PyCodeObject> makeSignature(const std::vector<ResumeChain::Frame>& frames) {
   const ResumePoint& innermost = *frames.back().at;
-  CodeSpec spec = CodeSpec::like(innermost.code->pyCode());
-  spec.localsplus.clear();
-  spec.flags = CO_OPTIMIZED | CO_NEWLOCALS;
-  spec.posOnlyCount = spec.kwOnlyCount = 0;
+  CodeSpec spec = CodeSpec::named(innermost.code->pyCode());
   for (size_t i = 0; i < frames.size(); i++) {
     // Names of the outer frames carry their distance.
     const ResumePoint& at = *frames[i].at;
@@ -396,10 +394,7 @@ const ResumeEdge& ResumePoint::exhaustedEdge() const {
 
 PyCodeObject* ResumePoint::carrier() const {
   if (carrier_) return carrier_.get();
-  CodeSpec spec = CodeSpec::like(code->pyCode());
-  spec.localsplus.clear();
-  spec.flags = CO_OPTIMIZED | CO_NEWLOCALS;
-  spec.posOnlyCount = spec.kwOnlyCount = 0;
+  CodeSpec spec = CodeSpec::named(code->pyCode());
   spec.addLocal(text("callee").get());
   spec.argcount = 1;
   Assembler a(std::move(spec));

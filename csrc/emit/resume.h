@@ -39,6 +39,7 @@ struct ResumePoint {
   std::vector<bool> stack;  // by slot: carried, or (false) the mark of an unbound local
   bool handled = false;     // an exception is being handled that was not when the frame started
   size_t stackValues = 0;   // carried stack slots
+  size_t cells = 0;         // how many travel apart
 
   size_t valueCount() const { return locals.size() + stackValues + handled; }
   // The code of a function of valueCount() parameters and as many free variables as the code has cells.

@@ -1,10 +1,10 @@
 #include "graph/executor.h"
 
-#include <frameobject.h>
-
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/exceptions.h"
+#include "cpython/compat.h"
 
 namespace cdynamo {
 
@@ -67,17 +67,15 @@ ObjectRef buildArg(const Arg& arg, const ItemOf& valueOf) {
 }
 
 // Adds an entry to the traceback of the error that is set. Failure to do so is not reported: the error matters more.
-void addTracebackEntry(PyCodeObject* code, int line) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+void addPlace(PyCodeObject* code, int line) {
+  ObjectRef error = takeException();
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   const char* name = file ? PyUnicode_AsUTF8(code->co_name) : nullptr;
-  auto shown = Ref<PyCodeObject>::steal(name ? PyCode_NewEmpty(file, name, line) : nullptr);
-  ObjectRef globals = ObjectRef::steal(shown ? PyDict_New() : nullptr);
-  auto frame = Ref<PyFrameObject>::steal(globals ? PyFrame_New(PyThreadState_Get(), shown.get(), globals.get(), nullptr) : nullptr);
-  PyErr_Clear();
-  PyErr_Restore(type, value, traceback);
-  if (frame) (void)PyTraceBack_Here(frame.get());  // where it fails, it has chained that failure to the error
+  if (name && error)
+    addTracebackEntry(error.get(), name, file, line);
+  else
+    PyErr_Clear();
+  restoreException(error.get());
 }
 
 }  // namespace
@@ -232,8 +230,7 @@ ObjectRef Plan::run(PyObject* const* inputs, size_t inputCount) const {
 }
 
 void Plan::leaveModes(size_t failed, RunState& state) const {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  ObjectRef error = takeException();
   for (size_t i = failed + 1; i < steps_.size(); i++) {
     const Step& step = steps_[i];
     if (!step.node->switchesMode) continue;
@@ -244,14 +241,14 @@ void Plan::leaveModes(size_t failed, RunState& state) const {
       PyErr_Clear();
     }
   }
-  PyErr_Restore(type, value, traceback);
+  restoreException(error.get());
 }
 
 void Plan::noteUserStack(const Node& node) const {
   int32_t at = static_cast<size_t>(node.id) < program_.placeOf.size() ? program_.placeOf[node.id] : -1;
   for (; at >= 0; at = program_.places[at].caller) {
     const ProgramPlace& place = program_.places[at];
-    if (place.code) addTracebackEntry(reinterpret_cast<PyCodeObject*>(place.code.get()), place.line);
+    if (place.code) addPlace(reinterpret_cast<PyCodeObject*>(place.code.get()), place.line);
   }
 }
 

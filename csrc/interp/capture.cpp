@@ -383,7 +383,7 @@ class Capture {
     if (t) setGradEnabled(gradAtStart_);
     const TracePlace* place = t ? (t->failedPlace ? t->failedPlace : t->place) : nullptr;
     ObjectRef payload = breakPayload(userCode_, reason, what, place);
-    if ((fullgraph_ || (t && t->options.errorOnBreak)) && reason != BreakReason::UncaughtException) {
+    if ((t ? refusesBreaks(*t) : fullgraph_) && reason != BreakReason::UncaughtException) {
       PyObject* make = frontCallback("unsupported");
       if (make) {
         ObjectRef error = checked(PyObject_CallOneArg(make, payload.get()));
