@@ -30,6 +30,8 @@ enum class FactKind : uint8_t {
   AbcToken,         // abc.get_cache_token() is number (an isinstance answer came from an ABC)
   DynamicBranch,    // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
   IntRange,         // number <= source <= upper, source being an exact int; the ends of int64 mean no bound
+  IteratorTraits,   // iteratorTraits(source) is number
+  IteratorEnds,     // iterator source gives `number` items more and then ends; upper: it still knows what it goes over
 };
 
 // In torch's spelling: TENSOR_MATCH, EQUALS_MATCH, ...
@@ -70,6 +72,8 @@ class FactList {
   void truth(const Source* s, bool value);
   // The last one of a source says all that the earlier ones say.
   void intRange(const Source* s, int64_t lower, int64_t upper);
+  void iteratorTraits(const Source* s, int64_t traits);
+  void iteratorEnds(const Source* s, int64_t count, bool over);
 
   size_t position() const { return facts_.size(); }
   void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter

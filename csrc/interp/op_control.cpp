@@ -123,6 +123,7 @@ void handleForIter(Trace& t, FrameState& f, const Instr& in) {
       if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
     }
   } else {
+    if (f.top()->kind == Kind::Generator) t.tail = ReturnTo::Next;
     item = next(t, f.top());
   }
   if (item) return f.push(item);
@@ -152,6 +153,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
   Value* receiver = f.top();
   if (receiver->kind == Kind::Generator) {
     auto* g = as<GeneratorValue>(receiver);
+    t.tail = ReturnTo::Sent;
     Value* item = resumeGenerator(t, g, sent, nullptr);
     if (item) return f.push(item);
     f.push(g->frame->result ? g->frame->result : t.none());

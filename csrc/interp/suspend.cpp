@@ -53,6 +53,7 @@ void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>
   for (Value* v : f.stack)
     if (v->kind != Kind::Unbound) out.values.push_back(v);
   if (handled) out.values.push_back(handled);
+  if (frame.at->isGenerator()) out.values.push_back(f.generator);
   for (int slot : cellSlots(code)) {
     Value* cell = f.locals[static_cast<size_t>(slot)];
     if (!cell || cell->kind != Kind::Cell) unsupported(BreakReason::Unreconstructable, "a frame before its cells are made");
