@@ -386,8 +386,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   if (Value* v = callByUsersRules(t, object, callable, args, known); known) return v;
   if (PyType_Check(object)) {
     t.identity(callable);
-    if (tail == ReturnTo::Push)
-      if (LastCall last = lastBuiltin(t, object, args)) return callLast(t, std::move(last));
+    if (tail == ReturnTo::Push) {
+      LastCall last = lastBuiltin(t, object, args);
+      if (!last) last = lastConsumer(t, object, callable, args);
+      if (last) return callLast(t, std::move(last));
+    }
     t.tail = tail;
     return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
   }
@@ -396,11 +399,14 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
-  if (tail == ReturnTo::Push)
-    if (LastCall last = lastBuiltin(t, object, args)) {
+  if (tail == ReturnTo::Push) {
+    LastCall last = lastBuiltin(t, object, args);
+    if (!last) last = lastConsumer(t, object, callable, args);
+    if (last) {
       t.identity(callable);
       return callLast(t, std::move(last));
     }
+  }
   // A partial object's call is a call of what it holds; a generator is resumed as the last act.
   static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
   static PyObject* nextFunction = importedObject("builtins", "next");

@@ -13,7 +13,6 @@ Value* part(Trace& t, IteratorValue* it, int i) {
   return t.wrap(object.get(), t.sources.iteratorPart(it->source, i));
 }
 
-// One that is made of others: from now on it is what the trace would have made of them.
 void open(Trace& t, IteratorValue* it) {
   int64_t traits = iteratorTraits(it->real.get());
   if (traits < 0) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(it));
@@ -69,12 +68,16 @@ void checkUnchanged(Trace& t, IteratorValue* it) {
 
 }  // namespace
 
+void openExisting(Trace& t, IteratorValue* it) {
+  if (it->what != IteratorValue::Existing || iteratorShape(it->type) == kIteratorOfItems) return;
+  t.typeOf(it);
+  open(t, it);
+}
+
 Value* nextOfExisting(Trace& t, IteratorValue* it) {
   t.typeOf(it);
-  if (iteratorShape(it->type) != kIteratorOfItems) {
-    open(t, it);
-    return next(t, it);
-  }
+  openExisting(t, it);
+  if (it->what != IteratorValue::Existing) return next(t, it);
   // As many items as there were at the capture, in one capture, only where that does not change from call to call.
   if (it->position > 0 && t.options.openNames && t.options.openNames->count(t.sources.name(it->source)))
     unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(it) + ", which had another number of items before");

@@ -35,6 +35,8 @@ void linkContext(Trace& t, Value* exception);
 
 // The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.
 Value* nextOfExisting(Trace& t, IteratorValue* it);
+// An existing zip, map, ... is from now on what the trace would have made of its parts.
+void openExisting(Trace& t, IteratorValue* it);
 // The frame of a generator; of one that existed before, read where it stands.
 FrameState& frameOf(Trace& t, GeneratorValue* g);
 // StopIteration with a generator's result (null: None).

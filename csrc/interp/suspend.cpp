@@ -23,7 +23,7 @@ namespace {
 
 // Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
 bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
-  auto* heap = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
+  auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source) {
     PyTypeObject* type = Py_TYPE(object);
