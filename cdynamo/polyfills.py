@@ -323,14 +323,14 @@ def with_items(function, before, iterable, rest, named):
 
 
 def any_of(iterable):
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110
         if item:
             return True
     return False
 
 
 def all_of(iterable):
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110
         if not item:
             return False
     return True

@@ -374,7 +374,8 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
 
 // send, throw, __next__ of generators.
 bool isGeneratorMethod(PyObject* object) {
-  static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")), typeLookup(&PyGen_Type, PyUnicode_InternFromString("throw")),
+  static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")),
+                                      typeLookup(&PyGen_Type, PyUnicode_InternFromString("throw")),
                                       typeLookup(&PyGen_Type, PyUnicode_InternFromString("__next__"))};
   return object == methods[0] || object == methods[1] || object == methods[2];
 }
@@ -410,7 +411,8 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   // A partial object's call is a call of what it holds; a generator is resumed as the last act.
   static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
   static PyObject* nextFunction = importedObject("builtins", "next");
-  bool resumes = !args.args.empty() && args.args[0]->kind == Kind::Generator && (object == nextFunction ? args.args.size() == 1 : isGeneratorMethod(object));
+  bool resumes =
+      !args.args.empty() && args.args[0]->kind == Kind::Generator && (object == nextFunction ? args.args.size() == 1 : isGeneratorMethod(object));
   t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {

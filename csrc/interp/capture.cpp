@@ -255,7 +255,8 @@ class Capture {
         if (i == 0) throw;
         thrown = raised.exception;
         if (f.generator) leaveGenerator(t, f.generator, true);
-        if (f.generator && isStopIteration(t, thrown)) thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
+        if (f.generator && isStopIteration(t, thrown))
+          thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
