@@ -234,11 +234,140 @@ def iterator(method):
     return it
 
 
-def next_or_default(method, default):
+def next_item_or_default(iterator, default):
     try:
-        return method()
+        return next(iterator)
     except StopIteration:
         return default
+
+
+def call(function, arguments):
+    function(*arguments)
+
+
+def call_or_default(function, arguments, default):
+    try:
+        return function(*arguments)
+    except StopIteration:
+        return default
+
+
+def next_of_zip(iterators):
+    row = []
+    for it in iterators:
+        row.append(next(it))
+    return tuple(row)
+
+
+def next_of_strict_zip(iterators):
+    row = []
+    for it in iterators:
+        item = next(it, _missing)
+        if item is _missing:
+            break
+        row.append(item)
+    n = len(row)
+    if n == len(iterators):
+        return tuple(row)
+    if n > 0:
+        raise ValueError(f"zip() argument {n + 1} is shorter than argument{' 1' if n == 1 else f's 1-{n}'}")
+    for k in range(1, len(iterators)):
+        if next(iterators[k], _missing) is not _missing:
+            raise ValueError(f"zip() argument {k + 1} is longer than argument{' 1' if k == 1 else f's 1-{k}'}")
+    raise StopIteration
+
+
+def next_of_map(function, iterators):
+    row = []
+    for it in iterators:
+        row.append(next(it))
+    return function(*row)
+
+
+def next_of_starmap(function, iterator):
+    return function(*next(iterator))
+
+
+def next_of_filter(function, iterator, inverted):
+    while True:
+        item = next(iterator)
+        if bool(function(item)) is not inverted:
+            return item
+
+
+def next_of_enumerate(number, iterator):
+    return number, next(iterator)
+
+
+def items(iterable):
+    made = []
+    for item in iterable:
+        made.append(item)
+    return made
+
+
+def first_items(iterable, most):
+    made = []
+    for item in iterable:
+        made.append(item)
+        if len(made) == most:
+            break
+    return made
+
+
+def with_items(function, before, iterable, rest, named):
+    made = []
+    for item in iterable:
+        made.append(item)
+    return function(*before, made, *rest, **named)
+
+
+def any_of(iterable):
+    for item in iterable:
+        if item:
+            return True
+    return False
+
+
+def all_of(iterable):
+    for item in iterable:
+        if not item:
+            return False
+    return True
+
+
+def sorted_by(iterable, key, reverse):
+    made = list(iterable)
+    keys = []
+    for item in made:
+        keys.append(key(item))
+    return [made[i] for i in sorted(range(len(made)), key=keys.__getitem__, reverse=reverse)]
+
+
+def greatest_by(iterable, key, default):
+    best = best_key = _missing
+    for item in iterable:
+        item_key = key(item)
+        if best is _missing or item_key > best_key:
+            best, best_key = item, item_key
+    if best is not _missing:
+        return best
+    if default is _missing:
+        raise ValueError("max() arg is an empty sequence" if sys.version_info < (3, 12) else "max() iterable argument is empty")
+    return default
+
+
+def least_by(iterable, key, default):
+    best = best_key = _missing
+    for item in iterable:
+        item_key = key(item)
+        if best is _missing or item_key < best_key:
+            best, best_key = item, item_key
+    if best is not _missing:
+        return best
+    if default is _missing:
+        raise ValueError("min() arg is an empty sequence" if sys.version_info < (3, 12) else "min() iterable argument is empty")
+    return default
 
 
 def text(method, name, arguments):

@@ -29,12 +29,7 @@ Value* builtinIter(Trace& t, CallArgs& a) {
   return it;
 }
 
-[[noreturn]] void stopIteration(Trace& t, Value* value) {
-  if (!value || isReal(value, Py_None)) throw Raised{t.real(checked(PyObject_CallNoArgs(PyExc_StopIteration)))};
-  InstanceValue* e = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration));
-  e->exceptionArgs = t.tuple({value});
-  throw Raised{e};
-}
+[[noreturn]] void stopIteration(Trace& t, Value* value) { throw Raised{stopIterationWith(t, value)}; }
 
 Value* generatorResult(Value* v) { return v->kind == Kind::Generator ? as<GeneratorValue>(v)->frame->result : nullptr; }
 
@@ -306,30 +301,34 @@ Value* combinationsWithReplacement(Trace& t, CallArgs& a) { return chosenRows(t,
 
 // ---- generator methods -----------------------------------------------------------------------------------------------
 
-GeneratorValue* selfGenerator(CallArgs& a) {
+GeneratorValue* selfGenerator(Trace& t, CallArgs& a) {
   if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::ForeignGenerator, "a generator made outside the function");
+  frameOf(t, as<GeneratorValue>(a.args[0]));
   return as<GeneratorValue>(a.args[0]);
 }
 Value* generatorSend(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (Value* v = resumeGenerator(t, g, a.args.at(1), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorNext(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (Value* v = resumeGenerator(t, g, t.none(), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorThrow(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   Value* e = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : a.args.at(1);
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (isReal(e) && PyExceptionClass_Check(realObject(e))) e = call(t, e, {});
+  t.tail = tail;
   if (Value* v = resumeGenerator(t, g, nullptr, e)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorClose(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (g->finished || !g->started) {
+    t.touch(g);
     t.journal.set(g->finished, true);
     return t.none();
   }

@@ -38,6 +38,8 @@ void Rebuilder::writeBack(HeapValue* h) {
     case Kind::Instance:
       for (auto& [slot, v] : as<InstanceValue>(h)->slots) setAttribute(h, slot.get(), v);
       break;
+    case Kind::Generator: placeExisting(as<GeneratorValue>(h)); break;
+    case Kind::Iterator: moveExisting(as<IteratorValue>(h)); break;
     default: refuse(h);
   }
 }

@@ -130,6 +130,8 @@ class Emitter : public Rebuilder {
       if (h->kind == Kind::Dict)
         for (const DictEntry& e : as<DictValue>(h)->entries)
           if (e.written) build(e.value);
+      if (h->kind == Kind::Generator)
+        for (Value* v : heldBy(as<GeneratorValue>(h))) build(v);
       if (h->kind == Kind::Cell) build(as<CellValue>(h)->contents);
       if (h->kind == Kind::Instance)
         for (auto& [slot, v] : as<InstanceValue>(h)->slots) build(v);

@@ -1,6 +1,7 @@
 #include "emit/helpers.h"
 
 #include "base/error.h"
+#include "cpython/iterators.h"
 
 namespace cdynamo {
 
@@ -22,9 +23,21 @@ PyObject* advance(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return ObjectRef::share(args[0]).release();
 }
 
+PyObject* advanceNumber(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2 || Py_TYPE(args[0]) != &PyEnum_Type) {
+    PyErr_SetString(PyExc_TypeError, "advance_number(enumerate, n)");
+    return nullptr;
+  }
+  Py_ssize_t n = PyLong_AsSsize_t(args[1]);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  advanceEnumerate(args[0], n);
+  return ObjectRef::share(args[0]).release();
+}
+
 PyObject* sequenceIterator(PyObject*, PyObject* sequence) { return PySeqIter_New(sequence); }
 
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
+PyMethodDef kAdvanceNumber = {"advance_number", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advanceNumber)), METH_FASTCALL, nullptr};
 PyMethodDef kSequenceIterator = {"sequence_iterator", sequenceIterator, METH_O, nullptr};
 
 PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&definition, nullptr)).release(); }
@@ -33,6 +46,11 @@ PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&
 
 PyObject* advanceFunction() {
   static PyObject* function = functionOf(kAdvance);
+  return function;
+}
+
+PyObject* advanceNumberFunction() {
+  static PyObject* function = functionOf(kAdvanceNumber);
   return function;
 }
 

@@ -36,6 +36,9 @@ class Rebuilder {
   // Replays what the trace did to an existing object, once.
   void writeBack(HeapValue* h);
 
+  // What a generator that waits at a yield holds: its slots, its stack, the exception that it handles. Null: unbound.
+  static std::vector<Value*> heldBy(const GeneratorValue* g);
+
   // Number of the graph output that is this node.
   int outputOf(Node* node);
   // True where loading it again makes nothing.
@@ -89,6 +92,7 @@ class Rebuilder {
   void makeReversed(IteratorValue* it);
   void makeDictIterator(IteratorValue* it);
   void makeGroups(InstanceValue* i);
+  void moveExisting(IteratorValue* it);
   bool makeStandIn(InstanceValue* i);       // false: no object of the library can be made of it
   bool makeKeyFunction(FunctionValue* fn);  // functools.cmp_to_key; false: another function
   void loadInner(Value* iterator);          // of zip, map, ...: iter() must give it back as it is
@@ -100,6 +104,7 @@ class Rebuilder {
   // rebuild_generators.cpp
   void makeGenerator(GeneratorValue* g);
   void makeFreshGenerator(GeneratorValue* g);
+  void placeExisting(GeneratorValue* g);
   Value* selfForSuper(const FrameState& f);
 
   // effects.cpp

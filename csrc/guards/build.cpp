@@ -273,6 +273,8 @@ class ProgramBuilder {
       case SourceKind::Arithmetic:
         return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
       case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
+      case SourceKind::IteratorItem: return load(Op::LoadIteratorItem, s.index);
+      case SourceKind::IteratorPart: return load(Op::LoadIteratorPart, s.index);
     }
   }
 

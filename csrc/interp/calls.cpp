@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -218,6 +219,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
     g->type = &PyGen_Type;
     g->frame = f;
     g->function = function;
+    f->generator = g;
     return g;
   }
   f->returnTo = tail;
@@ -370,6 +372,13 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   return construct(t, type, typeValue, std::move(args));
 }
 
+// send, throw, __next__ of generators.
+bool isGeneratorMethod(PyObject* object) {
+  static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")), typeLookup(&PyGen_Type, PyUnicode_InternFromString("throw")),
+                                      typeLookup(&PyGen_Type, PyUnicode_InternFromString("__next__"))};
+  return object == methods[0] || object == methods[1] || object == methods[2];
+}
+
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
@@ -377,8 +386,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   if (Value* v = callByUsersRules(t, object, callable, args, known); known) return v;
   if (PyType_Check(object)) {
     t.identity(callable);
-    if (tail == ReturnTo::Push)
-      if (LastCall last = lastBuiltin(t, object, args)) return callLast(t, std::move(last));
+    if (tail == ReturnTo::Push) {
+      LastCall last = lastBuiltin(t, object, args);
+      if (!last) last = lastConsumer(t, object, callable, args);
+      if (last) return callLast(t, std::move(last));
+    }
     t.tail = tail;
     return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
   }
@@ -387,14 +399,19 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
-  if (tail == ReturnTo::Push)
-    if (LastCall last = lastBuiltin(t, object, args)) {
+  if (tail == ReturnTo::Push) {
+    LastCall last = lastBuiltin(t, object, args);
+    if (!last) last = lastConsumer(t, object, callable, args);
+    if (last) {
       t.identity(callable);
       return callLast(t, std::move(last));
     }
-  // A partial object's call is a call of what it holds.
+  }
+  // A partial object's call is a call of what it holds; a generator is resumed as the last act.
   static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
-  t.tail = object == partialCall ? tail : ReturnTo::Native;
+  static PyObject* nextFunction = importedObject("builtins", "next");
+  bool resumes = !args.args.empty() && args.args[0]->kind == Kind::Generator && (object == nextFunction ? args.args.size() == 1 : isGeneratorMethod(object));
+  t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
     t.tail = tail;
@@ -469,13 +486,15 @@ Value* call(Trace& t, Value* callable, CallArgs args) {
 // ---- generators ------------------------------------------------------------------------------------------------------
 
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) {
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
+  FrameState& f = frameOf(t, g);
   if (g->running) raise(t, PyExc_ValueError, "generator already executing");
   if (g->finished) {
     if (thrown) throw Raised{thrown};
-    t.journal.set(g->frame->result, nullptr);
+    t.journal.set(f.result, nullptr);
     return nullptr;
   }
-  FrameState& f = *g->frame;
+  t.touch(g);
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
   t.journal.onRollback([&t, below = t.handledBelow.size(), handling = t.handledException, g, &f, locals = f.locals, stack = f.stack, ip = f.ip,
                         nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished, own = g->handled] {
@@ -502,6 +521,8 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   g->started = true;
   g->running = true;
+  f.returnTo = tail;
+  f.handledAtEntry = t.handledException;
   // A generator handles exceptions of its own, above those of whoever resumes it.
   t.handledBelow.push_back(std::exchange(t.handledException, g->handled));
   auto leave = [&] {

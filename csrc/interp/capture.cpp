@@ -12,6 +12,7 @@
 #include "guards/filter.h"
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "interp/suspend.h"
 #include "torch/bridge.h"
@@ -206,6 +207,13 @@ class Capture {
       Value* handled = at.handled ? input(next++) : nullptr;
       // What the frame inside starts with; for the innermost, what holds now.
       f->handledAtEntry = t.handledException;
+      if (at.isGenerator()) {
+        f->generator = as<GeneratorValue>(input(next++));
+        f->generator->frame = f;
+        f->generator->started = f->generator->running = true;
+        t.handledBelow.push_back(t.handledException);
+        t.touch(f->generator);
+      }
       t.handledException = handled;
       for (int slot : cellSlots(*at.code)) f->locals[static_cast<size_t>(slot)] = cells.at(cell++);
       f->nextIp = f->ip = at.index;
@@ -229,8 +237,10 @@ class Capture {
       t.frame = f.parent;
       t.place = f.parent ? f.parent->place : nullptr;
       try {
-        if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Next &&
-            PyType_IsSubtype(t.typeOf(thrown), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+        GeneratorValue* inner = i + 1 < frames.size() ? frames[i + 1]->generator : nullptr;
+        if (f.awaiting && !thrown && inner && inner->finished) {
+          thrown = acceptEnd(t, f, frames[i + 1]->returnTo, result);
+        } else if (f.awaiting && thrown && !inner && frames[i + 1]->returnTo == ReturnTo::Next && isStopIteration(t, thrown)) {
           thrown = nullptr;
           f.pop();
           f.nextIp = f.code->at(f.ip).target;
@@ -240,15 +250,38 @@ class Capture {
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
+        if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);
       } catch (Raised& raised) {
         if (i == 0) throw;
         thrown = raised.exception;
+        if (f.generator) leaveGenerator(t, f.generator, true);
+        if (f.generator && isStopIteration(t, thrown)) thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
       }
     }
     return result;
+  }
+
+  static bool isStopIteration(Trace& t, Value* exception) {
+    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
+  }
+
+  // The generator whose body has run is left as resumeGenerator() leaves it.
+  static void leaveGenerator(Trace& t, GeneratorValue* g, bool finished) {
+    g->running = false;
+    g->finished = finished;
+    g->handled = std::exchange(t.handledException, t.handledBelow.back());
+    t.handledBelow.pop_back();
+  }
+
+  // The same as acceptResult where the instruction has resumed a generator that returned. Gives what is raised instead, or null.
+  static Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    if (action == ReturnTo::Next) f.pop();
+    if (action == ReturnTo::Sent) f.push(result);
+    f.nextIp = f.code->at(f.ip).target;
+    return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
   }
 
   // What the instruction that made a call does with its result, and where the frame goes on.
@@ -318,6 +351,7 @@ class Capture {
                         bool gradAtEntry, std::chrono::steady_clock::time_point start) {
     balanceGraph(t, gradAtEntry);
     guardAliasing(t);
+    guardExistingIterators(t);
     setGradEnabled(gradAtEntry);
     t.settings.restore();
     auto entry = std::make_unique<Entry>();

@@ -33,6 +33,19 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.
+Value* nextOfExisting(Trace& t, IteratorValue* it);
+// An existing zip, map, ... is from now on what the trace would have made of its parts.
+void openExisting(Trace& t, IteratorValue* it);
+// The frame of a generator; of one that existed before, read where it stands.
+FrameState& frameOf(Trace& t, GeneratorValue* g);
+// StopIteration with a generator's result (null: None).
+Value* stopIterationWith(Trace& t, Value* result);
+// The number of the next item of an enumerate that existed before.
+Value* numberOfExisting(Trace& t, IteratorValue* enumerate);
+// What existing iterators go over is not among what was written to: as it is now, so in every call.
+void guardExistingIterators(Trace& t);
+
 // The next item of one of itertools' iterators; null: exhausted.
 Value* nextOfItertool(Trace& t, IteratorValue* it);
 

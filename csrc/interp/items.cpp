@@ -392,7 +392,7 @@ bool contains(Trace& t, Value* container, Value* item) {
 Value* iterate(Trace& t, Value* v) {
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
-    case Kind::Iterator:
+    case Kind::Iterator: t.typeOf(v); return v;
     case Kind::Generator: return v;
     default: break;
   }
@@ -507,6 +507,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     return nullptr;
   };
   switch (it->what) {
+    case IteratorValue::Existing: return nextOfExisting(t, it);
     case IteratorValue::DictItems: {
       auto* d = as<DictValue>(it->subject);
       if (static_cast<int64_t>(d->live) != it->stop) {
@@ -594,7 +595,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Enumerate: {
       Value* v = next(t, it->inputs[0]);
       if (!v) return nullptr;
-      Value* i = t.integer(it->position);
+      Value* i = it->real ? numberOfExisting(t, it) : t.integer(it->position);
       t.journal.set(it->position, it->position + 1);
       return t.tuple({i, v});
     }

@@ -27,6 +27,8 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   CallArgs args;
   Value* kwargs = (in.arg & 1) ? f.pop() : nullptr;
   Value* positional = f.pop();
+  if (!kwargs)
+    if (LastCall last = lastItems(t, positional)) positional = callLast(t, std::move(last), ReturnTo::Redo);
   Value* callable = f.pop();
   if (isReal(positional) && !Py_TYPE(realObject(positional))->tp_iter && !PySequence_Check(realObject(positional)))
     raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + t.typeOf(positional)->tp_name);
@@ -116,13 +118,14 @@ void handleGetIter(Trace& t, FrameState& f, const Instr&) {
 
 void handleForIter(Trace& t, FrameState& f, const Instr& in) {
   Value* item = nullptr;
-  if (Value* method = pythonMethod(t, f.top(), "__next__")) {
+  if (LastCall last = lastNext(t, f.top())) {
     try {
-      item = callLast(t, {method, {}}, ReturnTo::Next);
+      item = callLast(t, std::move(last), ReturnTo::Next);
     } catch (Raised& raised) {
       if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
     }
   } else {
+    if (f.top()->kind == Kind::Generator) t.tail = ReturnTo::Next;
     item = next(t, f.top());
   }
   if (item) return f.push(item);
@@ -152,6 +155,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
   Value* receiver = f.top();
   if (receiver->kind == Kind::Generator) {
     auto* g = as<GeneratorValue>(receiver);
+    t.tail = ReturnTo::Sent;
     Value* item = resumeGenerator(t, g, sent, nullptr);
     if (item) return f.push(item);
     f.push(g->frame->result ? g->frame->result : t.none());

@@ -38,7 +38,8 @@ namespace {
 // An existing object that runs code when it dies must die here, not when the captured code has ended.
 void checkDropped(Value* old) {
   if (!old || old->kind == Kind::Tensor) return;
-  PyObject* object = isReal(old) ? realObject(old) : old->kind == Kind::Instance ? as<InstanceValue>(old)->real.get() : nullptr;
+  bool heap = old->kind == Kind::Instance || (old->kind == Kind::Generator && !as<GeneratorValue>(old)->finished);
+  PyObject* object = isReal(old) ? realObject(old) : heap ? as<HeapValue>(old)->real.get() : nullptr;
   if (object && old->source && Py_TYPE(object)->tp_finalize)
     unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
 }

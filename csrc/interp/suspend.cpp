@@ -23,7 +23,7 @@ namespace {
 
 // Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
 bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
-  auto* heap = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
+  auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source) {
     PyTypeObject* type = Py_TYPE(object);
@@ -53,6 +53,7 @@ void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>
   for (Value* v : f.stack)
     if (v->kind != Kind::Unbound) out.values.push_back(v);
   if (handled) out.values.push_back(handled);
+  if (frame.at->isGenerator()) out.values.push_back(f.generator);
   for (int slot : cellSlots(code)) {
     Value* cell = f.locals[static_cast<size_t>(slot)];
     if (!cell || cell->kind != Kind::Cell) unsupported(BreakReason::Unreconstructable, "a frame before its cells are made");

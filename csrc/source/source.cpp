@@ -48,6 +48,8 @@ const Source* SourceTable::arithmetic(Arithmetic op, const Source* left, const S
   return intern(SourceKind::Arithmetic, static_cast<int32_t>(op), left, nullptr, right);
 }
 const Source* SourceTable::numberTensor(const Source* base) { return intern(SourceKind::NumberTensor, 0, base, nullptr); }
+const Source* SourceTable::iteratorItem(const Source* base, int32_t i) { return intern(SourceKind::IteratorItem, i, base, nullptr); }
+const Source* SourceTable::iteratorPart(const Source* base, int32_t i) { return intern(SourceKind::IteratorPart, i, base, nullptr); }
 
 namespace {
 
@@ -113,6 +115,8 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
       return part(s->base) + signs[s->index] + part(s->other);
     }
     case SourceKind::NumberTensor: return sourceName(s->base, localNames, rootGlobals);
+    case SourceKind::IteratorItem: return "___item(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
+    case SourceKind::IteratorPart: return "___part(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
   }
   return "?";
 }

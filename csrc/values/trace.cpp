@@ -4,6 +4,7 @@
 
 #include "base/exceptions.h"
 #include "cpython/compat.h"
+#include "cpython/iterators.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -186,6 +187,11 @@ Value* Trace::twinOf(PyObject* object, const Source* source) {
   return twin;
 }
 
+HeapValue* Trace::knownTwin(PyObject* object) const {
+  auto found = twins_.find(object);
+  return found == twins_.end() || found->second->kind == Kind::Tensor ? nullptr : static_cast<HeapValue*>(found->second);
+}
+
 Value* Trace::wrap(PyObject* object, const Source* source) {
   auto known = bySource_.find(source);
   if (known != bySource_.end()) {
@@ -268,6 +274,10 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       }
       heap = v;
     }
+    if (!heap && iteratorShape(type) == kIteratorGenerator)
+      heap = make<GeneratorValue>();
+    else if (!heap && iteratorShape(type) != kIteratorUnknown)
+      heap = make<IteratorValue>(IteratorValue::Existing);
     if (heap == nullptr) return remember(make<RealValue>(ObjectRef::share(object)));
     heap->real = ObjectRef::share(object);
     heap->type = type;
@@ -298,13 +308,11 @@ PyTypeObject* Trace::typeOf(Value* v) {
     case Kind::Slice: return &PySlice_Type;
     case Kind::Super: return &PySuper_Type;
     case Kind::Function: return &PyFunction_Type;
-    case Kind::Generator: return &PyGen_Type;
     case Kind::Property: return as<PropertyValue>(v)->type;
     case Kind::DictView: {
       auto what = as<DictViewValue>(v)->what;
       return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
     }
-    case Kind::Iterator: return as<IteratorValue>(v)->type;
     case Kind::Unbound: throw EngineError("type of an unbound local");
     default: {
       auto* h = static_cast<HeapValue*>(v);

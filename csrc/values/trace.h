@@ -97,6 +97,9 @@ class Trace {
   // The symbolic twin of an object reached by source. Nothing is guarded yet.
   Value* wrap(PyObject* object, const Source* source);
 
+  // The twin that an existing object has by now; null: none.
+  HeapValue* knownTwin(PyObject* object) const;
+
   // Keeps an object alive until the capture ends.
   PyObject* keep(ObjectRef object);
 

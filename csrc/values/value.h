@@ -230,12 +230,13 @@ struct IteratorValue final : HeapValue {
     Pairwise,    // subject: the previous item
     Rows,        // product, permutations, combinations: inputs are the pools, rows their indices; strict: stop is `repeat`
     ZipLongest,  // inputs: null where exhausted; subject: the fill value; position: how many are not exhausted
+    Existing,    // `real`, one of CPython's own: position: how many items were taken; done: and then its end was met
   };
   explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
   What what;
   Value* subject = nullptr;    // Sequence: the list or tuple; Map/Filter: the function; ...
   Value* subjectOf = nullptr;  // Sequence: what was iterated over, where that was neither list nor tuple
-  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
+  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables; an existing enumerate: and its number
   int64_t position = 0;
   int64_t stop = -1;
   int64_t step = 1;
