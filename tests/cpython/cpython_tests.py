@@ -1,6 +1,6 @@
 """CPython's own tests with each test's body captured, against the plain run of the same test: `make cpython-tests`.
 
-    run.py [-j N] [--verbose] [MODULE, ...]
+    cpython_tests.py [-j N] [--verbose] [MODULE, ...]
 
 A module is run by processes of its own (one_module.py). A test that takes its process down is a crash, one that takes longer than
 LIMIT seconds and ten times its plain time is a timeout; the module goes on behind it in a new process. Tests that do not pass plainly
@@ -32,15 +32,15 @@ MODULES = """
     test_exception_variations test_except_star test_with test_iter test_iterlen test_enumerate test_range test_slice test_index
     test_itertools test_functools test_collections test_deque test_defaultdict test_ordered_dict test_userdict test_userlist
     test_userstring test_contextlib test_copy test_dataclasses test_enum test_operator test_bool test_int test_int_literal test_float
-    test_complex test_numeric_tower test_string test_str test_unicode test_fstring test_format test_bytes test_scope
-    test_decorators test_unpack test_unpack_ex test_patma test_descr test_descrtut test_class test_super test_property
-    test_compare test_contains test_richcmp test_augassign test_binop test_builtin test_call test_closure test_extcall test_funcattrs
-    test_grammar test_isinstance test_keywordonlyarg test_named_expressions test_positional_only_arg test_metaclass test_subclassinit
-    test_abc test_typechecks test_types test_heapq test_bisect test_math test_cmath test_fractions test_statistics test_reprlib
-    test_contextlib_async test_coroutines test_asyncgen test_yield_from test_pow test_hash test_sort test_string_literals
-    test_global test_syntax test_long test_lambda test_opcodes test_flufl test_pep646_syntax test_unary test_weakref test_weakset
-    test_types test_typing test_textwrap test_random test_bufio test_base64 test_colorsys test_graphlib test_pprint test_shlex
-    test_numbers test_calendar test_difflib test_getopt test_html test_ipaddress test_json test_nntplib_ test_optparse
+    test_complex test_numeric_tower test_string test_unicode test_fstring test_format test_bytes test_scope test_decorators
+    test_unpack test_unpack_ex test_patma test_descr test_descrtut test_class test_super test_property test_compare test_contains
+    test_richcmp test_augassign test_binop test_builtin test_call test_extcall test_funcattrs test_grammar test_isinstance
+    test_keywordonlyarg test_named_expressions test_positional_only_arg test_metaclass test_subclassinit test_abc test_typechecks
+    test_types test_heapq test_bisect test_math test_cmath test_fractions test_statistics test_reprlib test_contextlib_async
+    test_coroutines test_asyncgen test_yield_from test_pow test_hash test_sort test_string_literals test_global test_syntax test_long
+    test_opcodes test_flufl test_pep646_syntax test_unary test_weakref test_weakset test_typing test_textwrap test_random test_bufio
+    test_base64 test_colorsys test_graphlib test_pprint test_shlex test_calendar test_difflib test_getopt test_html test_ipaddress
+    test_json test_optparse
 """.split()
 LIMIT = 30.0
 MEMORY = 8 << 30  # of addresses, most of which torch only maps
