@@ -109,6 +109,31 @@ void Rebuilder::load(Value* v) {
   if (depth_ == 0) fillAll();
 }
 
+void Rebuilder::loadList(const std::vector<Value*>& items) {
+  constexpr size_t kPiece = 64;
+  if (items.size() <= kPiece) {
+    loadAll(items);
+    return a.buildList(static_cast<int>(items.size()));
+  }
+  a.buildList(0);
+  for (size_t at = 0; at < items.size(); at += kPiece) {
+    auto begin = items.begin() + static_cast<ptrdiff_t>(at);
+    std::vector<Value*> piece(begin, begin + static_cast<ptrdiff_t>(std::min(kPiece, items.size() - at)));
+    loadAll(piece);
+    a.buildList(static_cast<int>(piece.size()));
+    a.emit(Op::ListExtend, 1);
+  }
+}
+
+void Rebuilder::loadTuple(const std::vector<Value*>& items) {
+  if (items.size() <= 64) {
+    loadAll(items);
+    return a.buildTuple(static_cast<int>(items.size()));
+  }
+  loadList(items);
+  a.emit(Op::ListToTuple, 0);
+}
+
 void Rebuilder::loadAll(const std::vector<Value*>& items) {
   for (Value* v : items) load(v);
 }
@@ -215,8 +240,7 @@ void Rebuilder::makeList(ListValue* l) {
   bool built = true;
   for (Value* v : l->items) built = built && isBuilt(v);
   if (l->type == &PyList_Type && built) {
-    loadAll(l->items);
-    a.buildList(static_cast<int>(l->items.size()));
+    loadList(l->items);
     return storeTemp(l);
   }
   if (l->type == &PyList_Type) {
@@ -238,8 +262,7 @@ void Rebuilder::makeTuple(TupleValue* v, PyTypeObject* type) {
   if (python) python = PyObject_HasAttrString(asObject(type), "_make") != 0;
   if (type != &PyTuple_Type) a.loadConst(python ? attributeOf(PyTuple_Type, "__new__") : asObject(type));
   if (python) a.loadConst(asObject(type));
-  loadAll(v->items);
-  a.buildTuple(static_cast<int>(v->items.size()));
+  loadTuple(v->items);
   if (type != &PyTuple_Type) a.call(python ? 2 : 1);
   storeTemp(v);
 }
@@ -328,8 +351,7 @@ void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* bas
   if (items.empty()) return;
   a.loadConst(attributeOf(*base, "extend"));
   load(self);
-  loadAll(items);
-  a.buildList(static_cast<int>(items.size()));
+  loadList(items);
   a.call(2);
   a.popTop();
 }

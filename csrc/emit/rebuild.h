@@ -26,6 +26,9 @@ class Rebuilder {
   // [..] -> [.., v]. Throws Unsupported(Unreconstructable).
   void load(Value* v);
   void loadAll(const std::vector<Value*>& items);
+  // A new list or tuple of them; long ones are made piece by piece, so that the stack stays low.
+  void loadList(const std::vector<Value*>& items);
+  void loadTuple(const std::vector<Value*>& items);
   // An object that the guard program reads.
   void loadObject(const Source* s);
 

@@ -132,6 +132,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!instance->source) return t.real(std::move(held));
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
     }
+    if (textOf(name) == "__class__") return typeValue(t, instance);
     if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
     if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
       // A field of a struct sequence is an item of the tuple.
@@ -145,7 +146,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
       return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
     }
-    return nullptr;
+    unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a " + owner->tp_name + " object");
   }
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
   // A descriptor written in Python: its __get__ is a function on its type.

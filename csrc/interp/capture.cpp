@@ -335,7 +335,7 @@ class Capture {
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
-        eagerAfter_ = problem.reason == BreakReason::UserStep;
+        eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;

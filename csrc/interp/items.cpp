@@ -408,6 +408,7 @@ Value* iterate(Trace& t, Value* v) {
     static auto* dequeIter = reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_iterator"));
     it->type = subject->kind != Kind::List ? &PyTupleIter_Type : as<ListValue>(subject)->type == dequeType() ? dequeIter : &PyListIter_Type;
     it->subject = subject;
+    if (it->type == dequeIter) it->stop = as<ListValue>(subject)->resizes;
     return it;
   };
   if (asList(v) || asTuple(v)) return sequence(asList(v) ? static_cast<Value*>(asList(v)) : asTuple(v));
@@ -519,6 +520,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       while (at < d->entries.size() && !d->entries[at].value) at++;
       t.journal.set(it->position, static_cast<int64_t>(at) + 1);
       if (at >= d->entries.size()) return finish();
+      if (it->given == it->stop) raise(t, PyExc_RuntimeError, "dictionary keys changed during iteration");
+      t.journal.set(it->given, it->given + 1);
       const DictEntry& e = d->entries[at];
       return it->step == DictViewValue::Keys ? e.key.value : it->step == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value});
     }
@@ -528,6 +531,10 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         raise(t, PyExc_RuntimeError, "Set changed size during iteration");
       }
       std::vector<Value*>* items;
+      if (it->stop >= 0 && it->inputs.empty() && as<ListValue>(it->subject)->resizes != it->stop) {
+        finish();
+        raise(t, PyExc_RuntimeError, "deque mutated during iteration");
+      }
       if (it->subject->kind == Kind::List) {
         t.load(as<ListValue>(it->subject));
         items = &as<ListValue>(it->subject)->items;
@@ -763,7 +770,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
   Value* it = iterate(t, v);
   while (Value* item = next(t, it)) {
     items.push_back(item);
-    if (items.size() > 10'000'000) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
+    if (items.size() > kMostItems) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
   }
   return items;
 }

@@ -64,7 +64,10 @@ void handleMakeFunction(Trace& t, FrameState& f, const Instr& in) {
 // ---- jumps -----------------------------------------------------------------------------------------------------------
 
 void handleJump(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
-void handleJumpBackward(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
+void handleJumpBackward(Trace&, FrameState& f, const Instr& in) {
+  f.nextIp = in.target;
+  f.turns++;
+}
 
 namespace {
 

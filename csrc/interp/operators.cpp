@@ -77,6 +77,8 @@ bool isContainer(Value* v) { return asList(v) || asTuple(v) || asDict(v) || asSe
 
 std::vector<Value*> repeat(const std::vector<Value*>& items, long long n) {
   std::vector<Value*> out;
+  if (!items.empty() && n > static_cast<long long>(kMostItems / items.size()))
+    unsupported(BreakReason::UnsupportedOperator, "a sequence repeated to more than a million items");
   for (long long i = 0; i < n; i++) out.insert(out.end(), items.begin(), items.end());
   return out;
 }
@@ -327,8 +329,25 @@ Value* partsOfSlice(Trace& t, Value* slice) { return t.tuple({getAttr(t, slice, 
 
 }  // namespace
 
+namespace {
+
+// Containers that hold themselves: CPython counts the comparisons that are under way, and raises RecursionError at its limit.
+struct DeeperComparison {
+  static constexpr int kMost = 200;
+  DeeperComparison() {
+    if (under >= kMost) unsupported(BreakReason::RecursionLimit, "comparisons of containers nested more than " + std::to_string(kMost) + " deep");
+    under++;
+  }
+  ~DeeperComparison() { under--; }
+  static thread_local int under;
+};
+thread_local int DeeperComparison::under = 0;
+
+}  // namespace
+
 bool equals(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  DeeperComparison deeper;
   if (isNan(t, a) && isNan(t, b)) return isSame(t, a, b);  // not equal to itself, but containers ask for identity first
   return truth(t, compareOp(t, Py_EQ, a, b));
 }

@@ -13,7 +13,18 @@
 
 namespace cdynamo {
 
-bool hasTensor(Value* v) {
+namespace {
+
+// Containers that hold themselves have no end.
+constexpr int kDeepestOperand = 100;
+
+void checkDepth(int depth) {
+  if (depth > kDeepestOperand) unsupported(BreakReason::OperandKind, "containers nested more than " + std::to_string(kDeepestOperand) + " deep");
+}
+
+bool hasTensorInside(Value* v, int depth) {
+  checkDepth(depth);
+  auto hasTensor = [depth](Value* inner) { return hasTensorInside(inner, depth + 1); };
   switch (v->kind) {
     case Kind::Tensor: return true;
     case Kind::List:
@@ -34,6 +45,10 @@ bool hasTensor(Value* v) {
   }
 }
 
+}  // namespace
+
+bool hasTensor(Value* v) { return hasTensorInside(v, 0); }
+
 bool hasTensor(const CallArgs& args) {
   for (Value* v : args.args)
     if (hasTensor(v)) return true;
@@ -44,7 +59,8 @@ bool hasTensor(const CallArgs& args) {
 
 namespace {
 
-Arg operandOf(Trace& t, Value* v) {
+Arg operandOf(Trace& t, Value* v, int depth = 0) {
+  checkDepth(depth);
   Arg arg;
   switch (v->kind) {
     case Kind::Tensor:
@@ -60,7 +76,7 @@ Arg operandOf(Trace& t, Value* v) {
         }
       }
       arg.kind = v->kind == Kind::List ? Arg::List : Arg::Tuple;
-      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandOf(t, item));
+      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandOf(t, item, depth + 1));
       return arg;
     }
     case Kind::Dict: {
@@ -72,7 +88,7 @@ Arg operandOf(Trace& t, Value* v) {
         if (!e.value) continue;
         if (!e.key.constant) unsupported(BreakReason::OperandKind, "an operand that is a dict with computed keys");
         checkedStatus(PyList_Append(keys.get(), e.key.constant));
-        arg.items.push_back(operandOf(t, e.value));
+        arg.items.push_back(operandOf(t, e.value, depth + 1));
       }
       arg.object = checked(PyList_AsTuple(keys.get()));
       return arg;
@@ -81,7 +97,7 @@ Arg operandOf(Trace& t, Value* v) {
       auto* s = as<SliceValue>(v);
       if (!hasTensor(v)) break;
       arg.kind = Arg::Slice;
-      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandOf(t, part));
+      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandOf(t, part, depth + 1));
       return arg;
     }
     default: break;
@@ -255,6 +271,7 @@ bool givesOperandBack(const std::string& name, const CallArgs& args, const Resul
 
 namespace {
 
+// Of an operand, which holds no containers that hold themselves (hasTensor).
 void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
   if (isTensor(v)) visit(as<TensorValue>(v));
   if (v->kind == Kind::List)

@@ -1,4 +1,6 @@
 // Reading and writing lists, tuples, dicts, sets and cells of the symbolic heap.
+#include <algorithm>
+
 #include "cpython/compat.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -92,7 +94,16 @@ void Trace::load(TupleValue* t) {
 void Trace::setItems(ListValue* l, std::vector<Value*> items) {
   load(l);
   touch(l);
-  journal.onRollback([l, old = l->items] { l->items = old; });
+  if (items.size() != l->items.size()) journal.set(l->resizes, l->resizes + 1);
+  // What differs, between the beginning and the end that stay: many small changes of a long list must not take its length each.
+  size_t shorter = std::min(items.size(), l->items.size()), head = 0, tail = 0;
+  while (head < shorter && items[head] == l->items[head]) head++;
+  while (tail < shorter - head && items[items.size() - 1 - tail] == l->items[l->items.size() - 1 - tail]) tail++;
+  std::vector<Value*> old(l->items.begin() + static_cast<ptrdiff_t>(head), l->items.end() - static_cast<ptrdiff_t>(tail));
+  journal.onRollback([l, head, tail, old = std::move(old)] {
+    l->items.erase(l->items.begin() + static_cast<ptrdiff_t>(head), l->items.end() - static_cast<ptrdiff_t>(tail));
+    l->items.insert(l->items.begin() + static_cast<ptrdiff_t>(head), old.begin(), old.end());
+  });
   l->items = std::move(items);
 }
 
@@ -100,7 +111,11 @@ void Trace::append(ListValue* l, Value* v) {
   if (!l->loaded && l->source) facts.typeIs(l->source, l->type);
   touch(l);
   l->items.push_back(v);
-  journal.onRollback([l] { l->items.pop_back(); });
+  l->resizes++;
+  journal.onRollback([l] {
+    l->items.pop_back();
+    l->resizes--;
+  });
 }
 
 // ---- cells -----------------------------------------------------------------------------------------------------------

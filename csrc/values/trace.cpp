@@ -369,7 +369,7 @@ PyObject* Trace::constant(Value* v) {
       for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(items[i]).release());
       if (t->type != &PyTuple_Type) {
         if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(t->type), "_make"))
-          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "O", made.get()));
+          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "(O)", made.get()));
         else
           made = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t->type), made.get()));
       }

@@ -197,6 +197,9 @@ class Trace {
   ReturnTo tail = ReturnTo::Native;
   int depth = 0;       // of inlined calls
   int untilBreak = 0;  // instructions left; 0: no end
+  // Instructions since somebody looked whether the graph grows, and how large it was then.
+  int quietInstructions = 0;
+  size_t quietSince = 0;
   int vmapLevel = 0;
   Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
   std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run

@@ -88,6 +88,7 @@ struct ListValue final : HeapValue {
   std::vector<Value*> items;
   bool loaded = true;   // false: items of `real` not read yet, and `items` are those appended since
   int64_t maxlen = -1;  // collections.deque: its bound, -1 for none
+  int64_t resizes = 0;  // how often its length was changed: a deque's iterators ask
 };
 
 struct TupleValue final : HeapValue {
@@ -238,7 +239,8 @@ struct IteratorValue final : HeapValue {
   Value* subjectOf = nullptr;  // Sequence: what was iterated over, where that was neither list nor tuple
   std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables; an existing enumerate: and its number
   int64_t position = 0;
-  int64_t stop = -1;
+  int64_t given = 0;  // DictItems: how many items it gave
+  int64_t stop = -1;  // DictItems: the dict's length; over a deque: its resizes
   int64_t step = 1;
   bool strict = false;
   bool done = false;
