@@ -6,6 +6,8 @@ import logging
 import operator
 import sys
 
+import torch
+
 _missing = object()
 
 
@@ -440,3 +442,31 @@ def _handles_plainly(handler):
     if kind is logging._StderrHandler:
         return writes_text(sys.stderr)
     return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)
+
+
+# ---- torch.autograd ----
+
+
+class FunctionContext(torch.autograd.function.FunctionCtx):
+    """The ctx of a torch.autograd.Function whose forward and backward are traced."""
+
+    def __init__(self, needs_input_grad):
+        self.needs_input_grad = needs_input_grad
+        self.materialize_grads = True
+
+    @property
+    def saved_tensors(self):
+        return self.to_save
+
+
+class PendingHandle:
+    """The handle of a hook that is registered after the graph: nothing can be asked of it before."""
+
+    def __getattr__(self, name):
+        torch._dynamo.graph_break()
+
+    def __enter__(self):
+        torch._dynamo.graph_break()
+
+    def __exit__(self, kind, value, traceback):
+        torch._dynamo.graph_break()

@@ -54,6 +54,8 @@ BuiltinTable& BuiltinTable::get() {
     addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
+    addAutogradBuiltins(made);
+    addCheckpointBuiltins(made);
     return made;
   }();
   return table;

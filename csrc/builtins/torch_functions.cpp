@@ -357,7 +357,6 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"data_ptr", refuseRead<6>},
                          {"__index__", refuseRead<7>},
                          {"backward", refuseMutation},
-                         {"register_hook", refuseMutation},
                          {"retain_grad", refuseMutation},
                          {"requires_grad_", requiresGrad_},
                          {"__iter__", tensorIter},

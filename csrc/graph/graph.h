@@ -42,6 +42,7 @@ struct Node {
   ResultMeta result;
   const TracePlace* place = nullptr;
   bool switchesMode = false;       // a call that only changes torch's state (grad mode, autocast)
+  bool cut = false;                // moved to a body (graph/body.h), or the input of one: no node of this graph any more
   const Source* source = nullptr;  // Placeholder
   PyObject* example = nullptr;     // Placeholder: the real input, borrowed, valid during the capture only
 };

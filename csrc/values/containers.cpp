@@ -30,6 +30,10 @@ bool isEnumMember(PyObject* object) {
 }
 
 void Trace::touch(HeapValue* v) {
+  if (bodySerial) {
+    HeapValue* owner = v->kind == Kind::Dict && as<DictValue>(v)->instance ? as<DictValue>(v)->instance : holderOf(v);
+    if (v->real || owner->real || owner->serial < bodySerial) wroteOutsideBody = true;
+  }
   if (!v->real) return;
   if (orderedAfter_) unsupported(BreakReason::UnsupportedMutation, "a change of an existing object after output that could show its order");
   if (v->mutated) return;

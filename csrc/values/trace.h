@@ -137,6 +137,10 @@ class Trace {
 
   // ---- writing ----
   void touch(HeapValue* v);  // marks as mutated, journaled
+  // Objects made before this number, and existing ones, are outside the body that is being traced; 0: none is.
+  int32_t bodySerial = 0;
+  bool wroteOutsideBody = false;
+  int32_t lastSerial() const { return serial_; }
   void setItems(ListValue* l, std::vector<Value*> items);
   void append(ListValue* l, Value* v);
   void setAdd(SetValue* s, const DictKey& k);
