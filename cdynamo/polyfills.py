@@ -6,6 +6,8 @@ import logging
 import operator
 import sys
 
+import torch
+
 _missing = object()
 
 
@@ -311,3 +313,11 @@ def _handles_plainly(handler):
     if kind is logging._StderrHandler:
         return writes_text(sys.stderr)
     return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)
+
+
+# ---- what graphs call --------------------------------------------------------------------------------------------------
+
+
+def check_with_text(name, condition, text):
+    """torch._check or one of its like, with a message that was known when the graph was captured."""
+    getattr(torch, name)(condition, lambda: text)

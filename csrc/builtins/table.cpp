@@ -54,6 +54,8 @@ BuiltinTable& BuiltinTable::get() {
     addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
+    addRandomBuiltins(made);
+    addNumberBuiltins(made);
     return made;
   }();
   return table;

@@ -200,6 +200,7 @@ class Explainer {
       case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
       case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
       case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
+      case SourceKind::ArrayTensor: return "ArrayTensorGuardAccessor";
     }
     return "?";
   }
@@ -246,6 +247,7 @@ class Explainer {
       case SourceKind::WeakReferent: return readWeakReferent(base);
       case SourceKind::Arithmetic: return other ? compute(static_cast<Arithmetic>(source.index), base, other) : ObjectRef();
       case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
+      case SourceKind::ArrayTensor: return ObjectRef::steal(makeArrayTensor(base));
     }
     return {};
   }
@@ -264,6 +266,7 @@ class Explainer {
       case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
       case SourceKind::InstanceDict: return "hasattr(" + base + ", '__dict__')";
       case SourceKind::Arithmetic: return name(number(source)) + " can be computed";
+      case SourceKind::ArrayTensor: return "torch.from_numpy(" + base + ") can be made";
       case SourceKind::NumberTensor: return "-9223372036854775808 <= " + base + " <= 9223372036854775807";
       default: return name(number(source)) + " is bound";
     }

@@ -104,6 +104,7 @@ class GuardProgram {
     LoadWeakReferent,
     LoadArithmetic,  // word: the right operand's register, and what to do
     LoadNumberTensor,
+    LoadArrayTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,

@@ -15,7 +15,8 @@ namespace cdynamo {
 
 bool hasTensor(Value* v) {
   switch (v->kind) {
-    case Kind::Tensor: return true;
+    case Kind::Tensor:
+    case Kind::Number: return true;
     case Kind::List:
       if (!as<ListValue>(v)->loaded) return true;
       for (Value* item : as<ListValue>(v)->items)
@@ -42,11 +43,13 @@ bool hasTensor(const CallArgs& args) {
   return false;
 }
 
-namespace {
-
 Arg operandOf(Trace& t, Value* v) {
   Arg arg;
   switch (v->kind) {
+    case Kind::Number:
+      arg.kind = Arg::NodeRef;
+      arg.node = t.nodeOf(as<NumberValue>(v));
+      return arg;
     case Kind::Tensor:
       arg.kind = Arg::NodeRef;
       arg.node = t.nodeOf(as<TensorValue>(v));
@@ -104,6 +107,8 @@ Arg operandOf(Trace& t, Value* v) {
   return arg;
 }
 
+namespace {
+
 PyObject* getitemFunction() {
   static PyObject* fn = importedObject("operator", "getitem");
   return fn;
@@ -113,6 +118,11 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
   switch (result.kind) {
     case ResultMeta::None: return t.none();
     case ResultMeta::Constant: return t.real(result.object);
+    case ResultMeta::Number: {
+      auto* v = t.make<NumberValue>(reinterpret_cast<PyTypeObject*>(result.object.get()));
+      v->node = node;
+      return v;
+    }
     case ResultMeta::Tensor: {
       auto* v = t.make<TensorValue>();
       v->node = node;
@@ -382,6 +392,16 @@ bool onlyTensors(const ResultMeta& result) {
 }
 
 }  // namespace
+
+Value* recordNumber(Trace& t, PyObject* target, bool isMethod, CallArgs args, PyTypeObject* type) {
+  std::vector<Arg> operands;
+  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  Node* node = t.graph.add(isMethod ? NodeOp::CallMethod : NodeOp::CallFunction, ObjectRef::share(target), std::move(operands), {});
+  node->place = t.place;
+  node->result.kind = ResultMeta::Number;
+  node->result.object = ObjectRef::share(reinterpret_cast<PyObject*>(type));
+  return valueOf(t, node, node->result);
+}
 
 Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
   std::vector<Arg> operands;

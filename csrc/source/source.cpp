@@ -48,6 +48,7 @@ const Source* SourceTable::arithmetic(Arithmetic op, const Source* left, const S
   return intern(SourceKind::Arithmetic, static_cast<int32_t>(op), left, nullptr, right);
 }
 const Source* SourceTable::numberTensor(const Source* base) { return intern(SourceKind::NumberTensor, 0, base, nullptr); }
+const Source* SourceTable::arrayTensor(const Source* base) { return intern(SourceKind::ArrayTensor, 0, base, nullptr); }
 
 namespace {
 
@@ -112,7 +113,8 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
       };
       return part(s->base) + signs[s->index] + part(s->other);
     }
-    case SourceKind::NumberTensor: return sourceName(s->base, localNames, rootGlobals);
+    case SourceKind::NumberTensor:
+    case SourceKind::ArrayTensor: return sourceName(s->base, localNames, rootGlobals);
   }
   return "?";
 }

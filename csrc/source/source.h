@@ -28,6 +28,7 @@ enum class SourceKind : uint8_t {
   WeakReferent,  // base is a weakref.ref: the object it points to, or None
   Arithmetic,    // base OP other, both ints or floats; index: an Arithmetic
   NumberTensor,  // base is an int or float: a new tensor of no dimension, int64 or float64, on the CPU
+  ArrayTensor,   // base is a numpy.ndarray: a tensor that shares its memory
 };
 
 // What can be computed from numbers of the frame's inputs. All exact, by CPython's own rules.
@@ -66,6 +67,7 @@ class SourceTable {
   const Source* weakReferent(const Source* base);
   const Source* arithmetic(Arithmetic op, const Source* left, const Source* right);
   const Source* numberTensor(const Source* base);
+  const Source* arrayTensor(const Source* base);
 
   // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].
   std::string name(const Source* source) const;

@@ -305,6 +305,12 @@ PyTypeObject* Trace::typeOf(Value* v) {
       return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
     }
     case Kind::Iterator: return as<IteratorValue>(v)->type;
+    case Kind::Number: return as<NumberValue>(v)->type;
+    case Kind::Array: {
+      auto* array = as<ArrayValue>(v);
+      if (array->source) facts.typeIs(array->source, array->type);
+      return array->type;
+    }
     case Kind::Unbound: throw EngineError("type of an unbound local");
     default: {
       auto* h = static_cast<HeapValue*>(v);
@@ -352,7 +358,7 @@ PyObject* Trace::constant(Value* v) {
       load(t);
       std::vector<PyObject*> items;
       for (Value* item : t->items) {
-        PyObject* c = constant(item);
+        PyObject* c = isNumber(item) ? nullptr : constant(item);
         if (c == nullptr) return nullptr;
         items.push_back(c);
       }
@@ -386,6 +392,7 @@ PyObject* Trace::constant(Value* v) {
       }
       return keep(std::move(made));
     }
+    case Kind::Number: unsupported(BreakReason::NumberValue, std::string("the value of ") + (as<NumberValue>(v)->earlyCall < 0 ? "a number of the graph" : "a random number"));
     default: return nullptr;
   }
 }
