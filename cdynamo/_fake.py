@@ -23,6 +23,19 @@ class Described:
         self.is_neg = is_neg
 
 
+class Number:
+    """An operand that is a number of the graph: only its type (int, float, bool) is known."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type) -> None:
+        self.type = type
+
+
+class _Unknown(Exception):
+    pass
+
+
 _mode = None
 _log = logging.getLogger("torch._subclasses.fake_tensor")  # it logs each op that raises: we raise it ourselves
 _unknown_errors: tuple[type[Exception], ...] = ()
@@ -64,9 +77,32 @@ def _make(mode, described: Described, writable: bool):
     return fake
 
 
+def _mode_for_numbers():
+    """A mode of its own for each call: its numbers stand for nothing else."""
+    _fake_mode()
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    return FakeTensorMode(allow_non_fake_inputs=False, shape_env=ShapeEnv())
+
+
+def _make_number(mode, number: Number):
+    env = mode.shape_env
+    if number.type is bool:
+        return env.create_unbacked_symbool()
+    return env.create_unbacked_symint() if number.type is int else env.create_unbacked_symfloat()
+
+
+_NUMBER_TYPES = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
 def _describe(value: Any, operands: dict[int, Described]):
     if value is None:
         return ("none",)
+    if type(value) in _NUMBER_TYPES:
+        return ("number", _NUMBER_TYPES[type(value)])
+    if isinstance(value, torch.Tensor) and not all(type(n) is int for n in (*value.shape, *value.stride(), value.storage_offset())):
+        raise _Unknown("the shape of the result depends on a number of the graph")
     if isinstance(value, torch.Tensor):
         same = operands.get(id(value))
         if same is not None:
@@ -97,6 +133,16 @@ def _describe(value: Any, operands: dict[int, Described]):
     return ("namedtuple", type(value), *items)
 
 
+def _has_number(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_has_number(item) for item in value)
+    if isinstance(value, dict):
+        return any(_has_number(item) for item in value.values())
+    if isinstance(value, slice):
+        return _has_number((value.start, value.stop, value.step))
+    return isinstance(value, Number)
+
+
 def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     if kwargs.get("inplace") is True or "out" in kwargs:
@@ -113,9 +159,10 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
 
     ("tensor", dtype, device, layout, requires_grad, is_leaf, is_inference, conj, neg, sizes, strides, offset),
     ("same", Described) for a result that is an unchanged operand, ("tuple" | "list", *items), ("namedtuple", class, *items), ("dict", keys, *items),
-    ("none",), ("const", object), ("unknown", reason) and ("raise", exception).
+    ("none",), ("const", object), ("number", type), ("unknown", reason) and ("raise", exception).
     """
-    mode = _fake_mode()
+    with_numbers = any(_has_number(value) for value in (*args, *kwargs.values()))
+    mode = _mode_for_numbers() if with_numbers else _fake_mode()
     writable = _writes(target, kwargs)
     made: dict[int, Any] = {}
     operands: dict[int, Described] = {}
@@ -129,6 +176,11 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
                 keep.append(known)
                 if not writable:
                     operands[id(known)] = value
+            return known
+        if isinstance(value, Number):
+            known = made.get(id(value))
+            if known is None:
+                known = made[id(value)] = _make_number(mode, value)
             return known
         if isinstance(value, slice):
             return slice(fake(value.start), fake(value.stop), fake(value.step))
@@ -153,7 +205,8 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     except (AssertionError, ImportError, MemoryError) as error:
         return ("unknown", f"{type(error).__name__}: {error}")
     except Exception as error:
-        if type(error).__module__.startswith("torch._"):
+        # What a symbolic number cannot do, a real one may.
+        if with_numbers or type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
         return ("raise", error.with_traceback(None))
     finally:

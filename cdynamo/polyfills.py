@@ -470,3 +470,11 @@ class PendingHandle:
 
     def __exit__(self, kind, value, traceback):
         torch._dynamo.graph_break()
+
+
+# ---- what graphs call --------------------------------------------------------------------------------------------------
+
+
+def check_with_text(name, condition, text):
+    """torch._check or one of its like, with a message that was known when the graph was captured."""
+    getattr(torch, name)(condition, lambda: text)

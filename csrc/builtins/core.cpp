@@ -72,7 +72,8 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
     if (ObjectRef copy = snapshot(t, a.args[0])) copies.args[0] = t.real(std::move(copy));
     if (Value* v = callNative(t, callable, copies)) return v;
   }
-  if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
+  if (!a.args.empty() && isTensor(a.args[0]))
+    unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
   unsupported(BreakReason::BuiltinCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
@@ -85,17 +86,28 @@ bool isOpenOf(const CallArgs& a, PyTypeObject& type) {
   return a.args.size() == 1 && a.kwargs.empty() && isOpen(a.args[0]) && Py_TYPE(realObject(a.args[0])) == &type;
 }
 
+// int(v), float(v), bool(v) of a number of the graph, or of a tensor whose value is one; null where it is something else.
+Value* asNumber(Trace& t, const CallArgs& a, PyTypeObject& type) {
+  if (a.args.size() != 1 || !a.kwargs.empty()) return nullptr;
+  Value* v = a.args[0];
+  if (isTensor(v) && t.options.captureScalars) v = itemOf(t, as<TensorValue>(v));
+  return isNumber(v) ? convertNumber(t, as<NumberValue>(v), &type) : nullptr;
+}
+
 Value* builtinInt(Trace& t, CallArgs& a) {
+  if (Value* v = asNumber(t, a, PyLong_Type)) return v;
   if (isOpenOf(a, PyLong_Type)) return t.typeOf(a.args[0]), a.args[0];
   return viaNative(t, a, typeObject(PyLong_Type), "__int__");
 }
 Value* builtinFloat(Trace& t, CallArgs& a) {
+  if (Value* v = asNumber(t, a, PyFloat_Type)) return v;
   if (isOpenOf(a, PyFloat_Type)) return t.typeOf(a.args[0]), a.args[0];
   return viaNative(t, a, typeObject(PyFloat_Type), "__float__");
 }
 Value* builtinComplex(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyComplex_Type), "__complex__"); }
 Value* builtinBool(Trace& t, CallArgs& a) {
   expectArgs(t, a, "bool", 0, 1);
+  if (Value* v = asNumber(t, a, PyBool_Type)) return v;
   return t.boolean(!a.args.empty() && truth(t, a.args[0]));
 }
 Value* builtinStr(Trace& t, CallArgs& a) {
@@ -122,6 +134,7 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
   expectArgs(t, a, "abs", 1, 1);
   static PyObject* abs = PyUnicode_InternFromString("abs");
   if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
+  if (isNumber(a.args[0])) return numberUnary(t, 'a', as<NumberValue>(a.args[0]));
   if (isOpenOf(a, PyLong_Type)) return truth(t, compareOp(t, Py_LT, a.args[0], t.integer(0))) ? unaryOp(t, '-', a.args[0]) : a.args[0];
   return viaNative(t, a, builtinObject("abs"), "__abs__");
 }
@@ -220,7 +233,10 @@ Value* builtinSum(Trace& t, CallArgs& a) {
     Value* v = callNative(t, builtinObject("sum"), {{t.tuple(items), total}, {}});
     if (v) return v;
   }
-  for (Value* v : items) total = binaryOp(t, 0, total, v);
+  for (Value* v : items) {
+    if (isNumber(v) && t.typeOf(v) == &PyFloat_Type) t.constant(v);  // CPython's way with floats, again
+    total = binaryOp(t, 0, total, v);
+  }
   return total;
 }
 

@@ -56,6 +56,8 @@ BuiltinTable& BuiltinTable::get() {
     addOutputBuiltins(made);
     addAutogradBuiltins(made);
     addCheckpointBuiltins(made);
+    addRandomBuiltins(made);
+    addNumberBuiltins(made);
     return made;
   }();
   return table;

@@ -28,6 +28,7 @@ enum class TorchKind : uint8_t {
   SetErrorOnBreak,
   Disabled,
   LruCache,
+  ManualSeed,
   Nothing
 };
 
@@ -85,6 +86,7 @@ TorchKind classify(PyObject* callable) {
   bool ours = module == "cdynamo._decorators";
   if (!ours && module.compare(0, 5, "torch") != 0) return TorchKind::No;
   std::string name = attrText(callable, "__name__");
+  if (module == "torch.random" && name == "manual_seed") return TorchKind::ManualSeed;  // torch._dynamo puts a wrapper in its place
   if (ours || module.compare(0, 13, "torch._dynamo") == 0) {
     if (name == "graph_break") return TorchKind::GraphBreak;
     if (name == "skip_frame") return TorchKind::SkipFrame;
@@ -197,6 +199,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     }
     case TorchKind::Nothing: pin(); return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
+    case TorchKind::ManualSeed: pin(); return manualSeed(t, args);
   }
   known = false;
   return nullptr;
@@ -279,10 +282,8 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".item()",           ".tolist()",           ".numpy()",    "bool() of a tensor",
-                                "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
-  static const BreakReason reasons[] = {BreakReason::ScalarRead, BreakReason::TensorToList, BreakReason::TensorToNumpy, BreakReason::ScalarRead,
-                                        BreakReason::ScalarRead, BreakReason::ScalarRead,   BreakReason::DataPointer,   BreakReason::TensorAsIndex};
+  static const char* names[] = {".numpy()", ".data_ptr()", "index of a tensor"};
+  static const BreakReason reasons[] = {BreakReason::TensorToNumpy, BreakReason::DataPointer, BreakReason::TensorAsIndex};
   unsupported(reasons[which], names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
@@ -348,14 +349,9 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"element_size", tensorElementSize},
                          {"get_device", tensorGetDevice},
                          {"is_contiguous", tensorIsContiguous},
-                         {"item", refuseRead<0>},
-                         {"tolist", refuseRead<1>},
-                         {"numpy", refuseRead<2>},
-                         {"__bool__", refuseRead<3>},
-                         {"__int__", refuseRead<4>},
-                         {"__float__", refuseRead<5>},
-                         {"data_ptr", refuseRead<6>},
-                         {"__index__", refuseRead<7>},
+                         {"numpy", refuseRead<0>},
+                         {"data_ptr", refuseRead<1>},
+                         {"__index__", refuseRead<2>},
                          {"backward", refuseMutation},
                          {"retain_grad", refuseMutation},
                          {"requires_grad_", requiresGrad_},

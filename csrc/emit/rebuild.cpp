@@ -65,6 +65,7 @@ bool Rebuilder::isFresh(PyObject* object) { return PyExceptionInstance_Check(obj
 
 bool Rebuilder::isLeaf(Value* v) const {
   if (v->kind == Kind::Real) return !isFresh(realObject(v)) && !PyTraceBack_Check(realObject(v));
+  if (v->kind == Kind::Number) return true;
   if (v->kind == Kind::Tensor) return as<TensorValue>(v)->attrs.empty() && as<TensorValue>(v)->type == tensorType();
   auto* heap = dynamic_cast<HeapValue*>(v);
   return heap && heap->real;
@@ -216,6 +217,18 @@ void Rebuilder::make(Value* v) {
       a.call(1);
       return storeTemp(v);
     }
+    case Kind::Number: {
+      auto* number = as<NumberValue>(v);
+      if (number->earlyCall >= 0) {
+        a.loadFast(earlySlots[static_cast<size_t>(number->earlyCall)]);
+      } else {
+        a.loadFast(kOutputs);
+        a.loadConst(this->number(outputOf(number->node)));
+        a.binarySubscr();
+      }
+      return storeTemp(v);
+    }
+    case Kind::Array: refuse(v);
     case Kind::Iterator: return makeIterator(as<IteratorValue>(v));
     case Kind::Generator: return makeGenerator(as<GeneratorValue>(v));
     case Kind::Unbound: refuse(v);

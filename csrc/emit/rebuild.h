@@ -56,6 +56,7 @@ class Rebuilder {
   Trace& t;
   Assembler a;
   std::vector<const Source*> objects;  // what the second argument holds
+  std::vector<int> earlySlots;         // locals with what the early calls gave
 
  private:
   // ---- temporaries: what was made ----

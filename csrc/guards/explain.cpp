@@ -240,6 +240,7 @@ class Explainer {
       case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
       case SourceKind::IteratorItem: return "IteratorItemGuardAccessor" + index;
       case SourceKind::IteratorPart: return "IteratorPartGuardAccessor" + index;
+      case SourceKind::ArrayTensor: return "ArrayTensorGuardAccessor";
     }
     return "?";
   }
@@ -288,6 +289,7 @@ class Explainer {
       case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
       case SourceKind::IteratorItem: return readIteratorItem(base, source.index);
       case SourceKind::IteratorPart: return readIteratorPart(base, source.index);
+      case SourceKind::ArrayTensor: return ObjectRef::steal(makeArrayTensor(base));
     }
     return {};
   }
@@ -306,6 +308,7 @@ class Explainer {
       case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
       case SourceKind::InstanceDict: return "hasattr(" + base + ", '__dict__')";
       case SourceKind::Arithmetic: return name(number(source)) + " can be computed";
+      case SourceKind::ArrayTensor: return "torch.from_numpy(" + base + ") can be made";
       case SourceKind::NumberTensor: return "-9223372036854775808 <= " + base + " <= 9223372036854775807";
       case SourceKind::IteratorItem: return "___items_left(" + base + ") > " + std::to_string(source->index);
       default: return name(number(source)) + " is bound";

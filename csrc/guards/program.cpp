@@ -198,6 +198,13 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
         break;
+      case Op::LoadArrayTensor:
+        holdRegisters(regs, step->aux, temporaries);
+        for (; step != end; step++) {
+          temporaries.push_back(ObjectRef::steal(makeArrayTensor(regs[step->reg])));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
       case Op::TypeIs:
         for (; step != end; step++) {
           if (step + kAhead < end) __builtin_prefetch(regs[step[kAhead].reg]);

@@ -107,6 +107,7 @@ class GuardProgram {
     LoadNumberTensor,
     LoadIteratorItem,
     LoadIteratorPart,
+    LoadArrayTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,

@@ -423,6 +423,7 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       }
       unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a " + type->tp_name + " object");
     }
+    case Kind::Number: unsupported(BreakReason::NumberValue, "attribute '" + textOf(name) + "' of " + describe(object));
     default: return genericGetAttr(t, object, t.typeOf(object), name);
   }
 }

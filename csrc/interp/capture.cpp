@@ -144,6 +144,8 @@ class Capture {
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
     t.options.errorOnBreak = errorOnBreakNow();
+    t.options.fullgraph = fullgraph_;
+    t.options.captureScalars = fullgraph_ || boolOption(importedObject("cdynamo._config", "config"), "capture_scalar_outputs");
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
@@ -367,7 +369,7 @@ class Capture {
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
         if (node.op != NodeOp::Placeholder) continue;
-        wanted.push_back(node.source);
+        if (node.source) wanted.push_back(node.source);
         checkedStatus(PyList_Append(examples.get(), node.example));
       }
       program = makeGraphProgram(std::move(graph), t.sources);

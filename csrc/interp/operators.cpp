@@ -229,8 +229,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     }
   }
   if (Value* v = openNumberOp(t, base, a, b)) return v;
-  PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
-  PyObject* cb = ca ? t.constant(b) : nullptr;
+  if (isNumber(a) || isNumber(b))
+    if (Value* v = numberOp(t, base, a, b)) return v;
+  PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
+  PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
   if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
@@ -246,7 +248,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
     bool late = false;
     for (size_t i = 0; i < parts.size(); i++) {
-      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) ? nullptr : snapshot(t, parts[i]);
+      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) || isNumber(parts[i]) ? nullptr : snapshot(t, parts[i]);
       if (!part) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
@@ -291,6 +293,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
 }
 
 Value* unaryOp(Trace& t, char op, Value* v) {
+  if (isNumber(v)) return numberUnary(t, op, as<NumberValue>(v));
   if (isOpen(v) && PyLong_CheckExact(realObject(v))) {
     if (op == '+') return v;
     if (Value* negated = op == '-' ? openNumberOp(t, 5, v, t.integer(-1)) : nullptr) return negated;
@@ -359,13 +362,16 @@ int swappedComparison(int op) { return kSwapped[op]; }
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
-    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other))
+      return t.boolean(op == Py_NE);
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
   if (Value* v = openNumberCompare(t, op, a, b)) return v;
-  PyObject* ca = t.constant(a);
-  PyObject* cb = ca ? t.constant(b) : nullptr;
+  if (isNumber(a) || isNumber(b))
+    if (Value* v = numberCompare(t, op, a, b)) return v;
+  PyObject* ca = isNumber(a) ? nullptr : t.constant(a);
+  PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
@@ -468,6 +474,12 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
 
 bool isSame(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  if (isNumber(a) || isNumber(b)) {
+    // Small ints and the two bools are single objects.
+    Value* other = isNumber(a) ? b : a;
+    if (isNumber(other) || (isReal(other) && PyNumber_Check(realObject(other)))) unsupported(BreakReason::NumberValue, "the identity of " + describe(isNumber(a) ? a : b));
+    return false;
+  }
   // What was computed is another object than any other, but for small ints.
   auto isComputed = [](Value* v) { return isReal(v) && v->source && v->source->kind == SourceKind::Arithmetic; };
   if (isReal(a) && isReal(b) && (isComputed(a) || isComputed(b))) {
@@ -522,6 +534,7 @@ bool truth(Trace& t, Value* v) {
       if (std::optional<bool> proven = provenTruth(t.graph, as<TensorValue>(v)->node)) return *proven;
       unsupported(BreakReason::DataDependentBranch, "the truth of a tensor");
     }
+    case Kind::Number: unsupported(BreakReason::DataDependentBranch, "the truth of " + describe(v));
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
@@ -574,7 +587,7 @@ bool truth(Trace& t, Value* v) {
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
-  PyObject* c = isReal(v) ? t.constant(v) : nullptr;
+  PyObject* c = isReal(v) || isNumber(v) ? t.constant(v) : nullptr;
   if (!c || !PyLong_Check(c)) return std::nullopt;
   int overflow = 0;
   long long n = PyLong_AsLongLongAndOverflow(c, &overflow);
@@ -585,6 +598,7 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
 Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
   if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
+  if (isNumber(v)) t.constant(v);
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
   return method ? call(t, method, {}) : nullptr;
 }

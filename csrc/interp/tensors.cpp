@@ -26,7 +26,8 @@ bool hasTensorInside(Value* v, int depth) {
   checkDepth(depth);
   auto hasTensor = [depth](Value* inner) { return hasTensorInside(inner, depth + 1); };
   switch (v->kind) {
-    case Kind::Tensor: return true;
+    case Kind::Tensor:
+    case Kind::Number: return true;
     case Kind::List:
       if (!as<ListValue>(v)->loaded) return true;
       for (Value* item : as<ListValue>(v)->items)
@@ -59,10 +60,14 @@ bool hasTensor(const CallArgs& args) {
 
 namespace {
 
-Arg operandOf(Trace& t, Value* v, int depth = 0) {
+Arg operandInside(Trace& t, Value* v, int depth) {
   checkDepth(depth);
   Arg arg;
   switch (v->kind) {
+    case Kind::Number:
+      arg.kind = Arg::NodeRef;
+      arg.node = t.nodeOf(as<NumberValue>(v));
+      return arg;
     case Kind::Tensor:
       arg.kind = Arg::NodeRef;
       arg.node = t.nodeOf(as<TensorValue>(v));
@@ -76,7 +81,7 @@ Arg operandOf(Trace& t, Value* v, int depth = 0) {
         }
       }
       arg.kind = v->kind == Kind::List ? Arg::List : Arg::Tuple;
-      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandOf(t, item, depth + 1));
+      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandInside(t, item, depth + 1));
       return arg;
     }
     case Kind::Dict: {
@@ -88,7 +93,7 @@ Arg operandOf(Trace& t, Value* v, int depth = 0) {
         if (!e.value) continue;
         if (!e.key.constant) unsupported(BreakReason::OperandKind, "an operand that is a dict with computed keys");
         checkedStatus(PyList_Append(keys.get(), e.key.constant));
-        arg.items.push_back(operandOf(t, e.value, depth + 1));
+        arg.items.push_back(operandInside(t, e.value, depth + 1));
       }
       arg.object = checked(PyList_AsTuple(keys.get()));
       return arg;
@@ -97,19 +102,19 @@ Arg operandOf(Trace& t, Value* v, int depth = 0) {
       auto* s = as<SliceValue>(v);
       if (!hasTensor(v)) break;
       arg.kind = Arg::Slice;
-      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandOf(t, part, depth + 1));
+      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandInside(t, part, depth + 1));
       return arg;
     }
     default: break;
   }
   PyObject* c = t.constant(v);
   if (!c) {
-    if (v->kind == Kind::Instance && asTuple(v)) return operandOf(t, asTuple(v));
+    if (v->kind == Kind::Instance && asTuple(v)) return operandInside(t, asTuple(v), depth + 1);
     if (v->kind == Kind::Instance && as<InstanceValue>(v)->real && isEnumMember(as<InstanceValue>(v)->real.get())) {
       c = as<InstanceValue>(v)->real.get();
       if (v->source) t.facts.identityIs(v->source, c);
     } else if (t.typeOf(v) == &PySlice_Type && isReal(v)) {
-      return operandOf(t, t.make<SliceValue>(getAttr(t, v, "start"), getAttr(t, v, "stop"), getAttr(t, v, "step")));
+      return operandInside(t, t.make<SliceValue>(getAttr(t, v, "start"), getAttr(t, v, "stop"), getAttr(t, v, "step")), depth + 1);
     } else if (isReal(v) && Py_TYPE(realObject(v)) == generatorType()) {
       c = t.identity(v);
     } else {
@@ -120,6 +125,12 @@ Arg operandOf(Trace& t, Value* v, int depth = 0) {
   return arg;
 }
 
+}  // namespace
+
+Arg operandOf(Trace& t, Value* v) { return operandInside(t, v, 0); }
+
+namespace {
+
 PyObject* getitemFunction() {
   static PyObject* fn = importedObject("operator", "getitem");
   return fn;
@@ -129,6 +140,11 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
   switch (result.kind) {
     case ResultMeta::None: return t.none();
     case ResultMeta::Constant: return t.real(result.object);
+    case ResultMeta::Number: {
+      auto* v = t.make<NumberValue>(reinterpret_cast<PyTypeObject*>(result.object.get()));
+      v->node = node;
+      return v;
+    }
     case ResultMeta::Tensor: {
       auto* v = t.make<TensorValue>();
       v->node = node;
@@ -419,6 +435,16 @@ bool onlyTensors(const ResultMeta& result) {
 }
 
 }  // namespace
+
+Value* recordNumber(Trace& t, PyObject* target, bool isMethod, CallArgs args, PyTypeObject* type) {
+  std::vector<Arg> operands;
+  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  Node* node = t.graph.add(isMethod ? NodeOp::CallMethod : NodeOp::CallFunction, ObjectRef::share(target), std::move(operands), {});
+  node->place = t.place;
+  node->result.kind = ResultMeta::Number;
+  node->result.object = ObjectRef::share(reinterpret_cast<PyObject*>(type));
+  return valueOf(t, node, node->result);
+}
 
 Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
   std::vector<Arg> operands;

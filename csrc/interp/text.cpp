@@ -11,6 +11,7 @@ namespace {
 
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
+  if (isNumber(v)) return nullptr;
   if (v->kind != Kind::Tuple && v->kind != Kind::Set)
     if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
   auto all = [&](const std::vector<Value*>& items, auto&& add) {
@@ -67,6 +68,7 @@ ObjectRef snapshot(Trace& t, Value* v) {
 }
 
 PyObject* Trace::snapshot(Value* v) {
+  if (isNumber(v)) return constant(v);
   ObjectRef copy = cdynamo::snapshot(*this, v);
   return copy ? keep(std::move(copy)) : nullptr;
 }
@@ -91,7 +93,7 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
 }  // namespace
 
 Value* repr(Trace& t, Value* v) {
-  if (isTensor(v) || isLateText(v))
+  if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
@@ -147,7 +149,7 @@ Value* repr(Trace& t, Value* v) {
 
 Value* str(Trace& t, Value* v) {
   if (isLateText(v)) return v;
-  if (isTensor(v))
+  if (isTensor(v) || isNumber(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (v->kind == Kind::Instance) {
@@ -187,7 +189,16 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
-  if (isTensor(v) || isLateText(v))
+  if (isNumber(v) && cs) {
+    // A specification that fails must fail here: another number of the type is asked.
+    ObjectRef one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));
+    ObjectRef shown = ObjectRef::steal(PyObject_Format(one.get(), cs));
+    if (!shown) {
+      PyErr_Clear();
+      unsupported(BreakReason::UnsupportedText, "a format specification that fails");
+    }
+  }
+  if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
@@ -230,6 +241,8 @@ std::string describe(Value* v) {
     case Kind::Generator: return "a generator";
     case Kind::DictView: return "a dict view";
     case Kind::Property: return "a descriptor";
+    case Kind::Number: return std::string("a captured ") + as<NumberValue>(v)->type->tp_name;
+    case Kind::Array: return "a numpy array";
     case Kind::Unbound: return "an unbound local";
     default: return std::string("a ") + static_cast<HeapValue*>(v)->type->tp_name + " object";
   }

@@ -51,6 +51,11 @@ class Signature {
   }
   bool result(const ResultMeta& r) {
     if (r.kind == ResultMeta::Tensor) return tensor(r.tensor), true;
+    if (r.kind == ResultMeta::Number) {
+      bytes += 'N';
+      raw(r.object.get());
+      return true;
+    }
     if (r.kind == ResultMeta::Constant || r.kind == ResultMeta::None) return false;
     bytes += 'R';
     raw(r.kind);
@@ -225,6 +230,10 @@ class Describer {
       case ResultMeta::None: return ObjectRef::share(Py_None);
       case ResultMeta::Constant: return r.object;
       case ResultMeta::Tensor: return describe(r.tensor);
+      case ResultMeta::Number: {
+        ObjectRef made = checked(PyObject_GetAttrString(fakeModule().get(), "Number"));
+        return checked(PyObject_CallOneArg(made.get(), r.object.get()));
+      }
       default: break;
     }
     bool list = r.kind == ResultMeta::List;
@@ -287,6 +296,11 @@ ResultMeta parse(PyObject* tree, const Describer& describer) {
   if (kind == "raise") throw ShapeError{ObjectRef::share(item(1))};
   if (kind == "const") {
     result.kind = ResultMeta::Constant;
+    result.object = ObjectRef::share(item(1));
+    return result;
+  }
+  if (kind == "number") {
+    result.kind = ResultMeta::Number;
     result.object = ObjectRef::share(item(1));
     return result;
   }

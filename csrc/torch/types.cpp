@@ -23,6 +23,13 @@ PyTypeObject* generatorType() {
   return type;
 }
 
+PyTypeObject* ndarrayType() {
+  static PyTypeObject* type = nullptr;
+  if (type == nullptr)
+    if (PyDict_GetItemString(PyImport_GetModuleDict(), "numpy")) type = reinterpret_cast<PyTypeObject*>(importedObject("numpy", "ndarray"));
+  return type;
+}
+
 bool isTorchConstantType(PyTypeObject* type) {
   static PyTypeObject* known[] = {torchType("dtype"), torchType("device"), torchType("layout"), torchType("memory_format"),
                                   torchType("finfo"), torchType("iinfo"),  torchType("qscheme")};

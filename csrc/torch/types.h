@@ -7,6 +7,7 @@ namespace cdynamo {
 PyTypeObject* tensorType();     // torch.Tensor
 PyTypeObject* sizeType();       // torch.Size
 PyTypeObject* generatorType();  // torch.Generator
+PyTypeObject* ndarrayType();    // numpy.ndarray; null where numpy is not loaded
 // torch.dtype, device, layout, memory_format, finfo, iinfo, qscheme: immutable, compared by value, no Python code.
 bool isTorchConstantType(PyTypeObject* type);
 // torch._ops.OpOverload, OpOverloadPacket: callables that are one operation.

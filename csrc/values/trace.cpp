@@ -313,6 +313,12 @@ PyTypeObject* Trace::typeOf(Value* v) {
       auto what = as<DictViewValue>(v)->what;
       return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
     }
+    case Kind::Number: return as<NumberValue>(v)->type;
+    case Kind::Array: {
+      auto* array = as<ArrayValue>(v);
+      if (array->source) facts.typeIs(array->source, array->type);
+      return array->type;
+    }
     case Kind::Unbound: throw EngineError("type of an unbound local");
     default: {
       auto* h = static_cast<HeapValue*>(v);
@@ -360,7 +366,7 @@ PyObject* Trace::constant(Value* v) {
       load(t);
       std::vector<PyObject*> items;
       for (Value* item : t->items) {
-        PyObject* c = constant(item);
+        PyObject* c = isNumber(item) ? nullptr : constant(item);
         if (c == nullptr) return nullptr;
         items.push_back(c);
       }
@@ -394,6 +400,7 @@ PyObject* Trace::constant(Value* v) {
       }
       return keep(std::move(made));
     }
+    case Kind::Number: unsupported(BreakReason::NumberValue, std::string("the value of ") + (as<NumberValue>(v)->earlyCall < 0 ? "a number of the graph" : "a random number"));
     default: return nullptr;
   }
 }

@@ -54,6 +54,8 @@ struct Checkpoint {
 struct TraceOptions {
   bool openArguments = false;                        // every int argument is open
   const std::set<std::string>* openNames = nullptr;  // names of sources whose numbers are open
+  bool fullgraph = false;                            // breaks are refused
+  bool captureScalars = false;                       // .item() and its like go into the graph
   bool errorOnBreak = false;                         // error_on_graph_break, as it stands at this point of the program; journaled
   int maxInlineDepth = 900;
 };
@@ -105,9 +107,10 @@ class Trace {
 
   // ---- observing ----
   // The object behind a value that is (or can be made) a Python constant: immutable, executed by CPython itself. Guards
-  // it by value where it came from an input. Null where it is no constant. Borrowed from the trace.
+  // it by value where it came from an input. Null where it is no constant; breaks where only the run knows it (Kind::Number). Borrowed
+  // from the trace.
   PyObject* constant(Value* v);
-  bool isConstant(Value* v) { return constant(v) != nullptr; }
+  bool isConstant(Value* v) { return !isNumber(v) && constant(v) != nullptr; }
   // As constant, and also lists, dicts and sets of constants, as fresh copies: for C code that only looks. Borrowed.
   PyObject* snapshot(Value* v);
   // What an operation on numbers gives while it stays open; null where the operands must be constants.
@@ -155,9 +158,17 @@ class Trace {
   void observe(TensorValue* t);  // guards its metadata
   // A graph input made in each call from an open number.
   Node* nodeOf(RealValue* number);
+  // The node of a number; one that an early call gives becomes a graph input on first use.
+  Node* nodeOf(NumberValue* number);
   // An operation of the graph writes to the tensor's data.
   void noteTensorWrite(TensorValue* t);
   const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
+
+  // ---- what is done before the graph ----
+  // Adds a call whose result is of this type (int or float), or None where type is null. It depends on nothing that the trace
+  // does, its arguments are constants and existing objects, and nothing but its place among its like can be seen.
+  Value* callEarly(LateCall call, PyTypeObject* type);
+  const std::vector<LateCall>& earlyCalls() const { return earlyCalls_; }
 
   // ---- what is put off until after the graph ----
   OutputRules output;
@@ -239,6 +250,7 @@ class Trace {
   std::vector<TensorValue*> inputTensors_;
   std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
   std::vector<TensorValue*> lateReads_;       // roots of what late texts and effects show
+  std::vector<LateCall> earlyCalls_;
   std::vector<Effect> effects_;
   bool orderedEffects_ = false;  // one of them is ordered
   bool orderedAfter_ = false;    // and one of those comes after a write

@@ -36,6 +36,8 @@ enum class Kind : uint8_t {
   Super,
   DictView,  // keys, values, items
   Property,  // descriptors made by the trace: property, staticmethod, classmethod
+  Number,    // an int, float or bool that only the run of the capture knows
+  Array,     // a numpy.ndarray: a tensor of the graph that Python sees as an array
   Unbound,   // the marker for an unbound local on the stack
 };
 
@@ -68,6 +70,23 @@ struct TensorValue final : Value {
   bool written = false;          // the graph writes to its data (inputs)
   // Python attributes set by the trace, name -> value.
   std::vector<std::pair<ObjectRef, Value*>> attrs;
+};
+
+// Read from a tensor in the graph, computed there from such numbers, or given by a call that is made before the graph (a draw of
+// Python's random). Who needs its value breaks; Trace::constant says so.
+struct NumberValue final : Value {
+  explicit NumberValue(PyTypeObject* t) : Value(Kind::Number), type(t) {}
+  PyTypeObject* type;      // int, float or bool
+  Node* node = nullptr;    // null: no operation used what the early call gave
+  int32_t earlyCall = -1;  // number of the early call that gives it
+};
+
+// The array and the tensor share their memory. A numpy scalar is one too: it has no dimension, and nobody writes to it.
+struct ArrayValue final : Value {
+  explicit ArrayValue(TensorValue* t) : Value(Kind::Array), tensor(t) {}
+  TensorValue* tensor;
+  PyObject* real = nullptr;      // an input: the real array, borrowed (kept by the trace)
+  PyTypeObject* type = nullptr;  // numpy.ndarray, or the scalar's class; borrowed (kept by the trace)
 };
 
 // What can be changed. `real` is the existing object it stands for (owned), or null where the trace made it.
@@ -269,6 +288,8 @@ inline T* as(Value* v) {
 inline bool isReal(const Value* v) { return v->kind == Kind::Real; }
 inline bool isOpen(const Value* v) { return v->kind == Kind::Real && static_cast<const RealValue*>(v)->open; }
 inline bool isTensor(const Value* v) { return v->kind == Kind::Tensor; }
+inline bool isNumber(const Value* v) { return v->kind == Kind::Number; }
+inline bool isArray(const Value* v) { return v->kind == Kind::Array; }
 inline PyObject* realObject(const Value* v) { return static_cast<const RealValue*>(v)->object.get(); }
 inline bool isReal(const Value* v, PyObject* object) { return v->kind == Kind::Real && realObject(v) == object; }
 
