@@ -195,6 +195,158 @@ def _make_traceback():
 some_traceback = _make_traceback()
 
 
+# ---- groups of exceptions ----
+
+
+def copy_traceback(source, target):
+    """Answered by the interpreter: target gets the traceback of source."""
+    raise NotImplementedError
+
+
+def same_traceback(one, other):
+    """Answered by the interpreter."""
+    raise NotImplementedError
+
+
+def group_derive(self, excs, /):
+    return BaseExceptionGroup(self.message, excs)
+
+
+def group_str(self, /):
+    n = len(self.exceptions)
+    return f"{self.message} ({n} sub-exception{'' if n == 1 else 's'})"
+
+
+def _part_of(group, excs):
+    if not excs:
+        return None
+    part = group.derive(excs)
+    if not isinstance(part, BaseExceptionGroup):
+        raise TypeError("derive must return an instance of BaseExceptionGroup")
+    copy_traceback(group, part)
+    part.__context__ = group.__context__
+    part.__cause__ = group.__cause__
+    notes = getattr(group, "__notes__", None)
+    if isinstance(notes, (list, tuple)):
+        part.__notes__ = list(notes)
+    return part
+
+
+def _split(exc, matches):
+    if matches(exc):
+        return exc, None
+    if not isinstance(exc, BaseExceptionGroup):
+        return None, exc
+    inside, outside = [], []
+    for member in exc.exceptions:
+        match, rest = _split(member, matches)
+        if match is not None:
+            inside.append(match)
+        if rest is not None:
+            outside.append(rest)
+    return _part_of(exc, inside), _part_of(exc, outside)
+
+
+def _matcher(condition):
+    if isinstance(condition, type) and issubclass(condition, BaseException):
+        return lambda exc: isinstance(exc, condition)
+    if isinstance(condition, tuple):
+        for item in condition:
+            if not (isinstance(item, type) and issubclass(item, BaseException)):
+                break
+        else:
+            return lambda exc: isinstance(exc, condition)
+    elif callable(condition) and not isinstance(condition, type):
+        return condition
+    raise TypeError("expected a function, exception type or tuple of exception types")
+
+
+def group_split(self, condition, /):
+    return _split(self, _matcher(condition))
+
+
+def group_subgroup(self, condition, /):
+    return _split(self, _matcher(condition))[0]
+
+
+def match_group(exc, types):
+    """CHECK_EG_MATCH: what is left of the exception, and what an except* clause takes of it."""
+    for one in types if isinstance(types, tuple) else (types,):
+        if issubclass(one, BaseExceptionGroup):
+            raise TypeError("catching ExceptionGroup with except* is not allowed. Use except instead.")
+    if exc is None:
+        return None, None
+    if isinstance(exc, types):
+        return None, exc if isinstance(exc, BaseExceptionGroup) else BaseExceptionGroup("", (exc,))
+    if isinstance(exc, BaseExceptionGroup):
+        match, rest = exc.split(types)
+        return rest, match
+    return exc, None
+
+
+def _leaves(exc, found):
+    if isinstance(exc, BaseExceptionGroup):
+        for member in exc.exceptions:
+            _leaves(member, found)
+    else:
+        found.append(exc)
+
+
+def rest_of_group(original, excs):
+    """PREP_RERAISE_STAR: what leaves a try statement with except* clauses; None: nothing."""
+    if not excs:
+        return None
+    if not isinstance(original, BaseExceptionGroup):
+        return excs[0]
+    raised, kept = [], []
+    for exc in excs:
+        if exc is None:
+            continue
+        same = exc.__cause__ is original.__cause__ and exc.__context__ is original.__context__ and same_traceback(exc, original)
+        if same:
+            _leaves(exc, kept)
+        else:
+            raised.append(exc)
+
+    def is_kept(exc):
+        for other in kept:
+            if other is exc:
+                return True
+        return False
+
+    again = _split(original, is_kept)[0]
+    if not raised:
+        return again
+    if again is not None:
+        raised.append(again)
+    return BaseExceptionGroup("", raised) if len(raised) > 1 else raised[0]
+
+
+# ---- async generators ----
+
+
+def async_generator_resume(generator, sent, thrown):
+    """Answered by the interpreter: (True, item) where it yields, (False, item) where it waits, None where it has ended."""
+    raise NotImplementedError
+
+
+def async_generator_next(generator):
+    """What `async for` waits for: its value is the next item."""
+    sent = thrown = None
+    while True:
+        step = async_generator_resume(generator, sent, thrown)
+        if step is None:
+            raise StopAsyncIteration
+        yielded, item = step
+        if yielded:
+            return item
+        sent = thrown = None
+        try:
+            sent = yield item
+        except BaseException as error:
+            thrown = error
+
+
 # ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----
 
 

@@ -361,9 +361,12 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.add("itertools.repeat", repeat);
   table.add("itertools.islice", islice);
   table.add("itertools.filterfalse", filterFalse);
-  table.addType(&PyGen_Type, "send", generatorSend);
-  table.addType(&PyGen_Type, "throw", generatorThrow);
-  table.addType(&PyGen_Type, "close", generatorClose);
+  for (PyTypeObject* type : {&PyGen_Type, &PyCoro_Type}) {
+    table.addType(type, "send", generatorSend);
+    table.addType(type, "throw", generatorThrow);
+    table.addType(type, "close", generatorClose);
+  }
+  table.add("cdynamo.polyfills.async_generator_resume", resumeAsyncGenerator);
   table.addType(&PyGen_Type, "__next__", generatorNext);
   table.addType(&PyGen_Type, "__iter__", selfIter);
   table.add("itertools.chain.from_iterable", chainFromIterable);

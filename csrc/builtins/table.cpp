@@ -54,6 +54,7 @@ BuiltinTable& BuiltinTable::get() {
     addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
+    addExceptionBuiltins(made);
     return made;
   }();
   return table;

@@ -46,6 +46,7 @@ void Rebuilder::makeGenerator(GeneratorValue* g) {
   const FrameState& f = *g->frame;
   if (g->running) refuse(g, ", which is running");
   if (!g->started && !g->finished) return makeFreshGenerator(g);
+  if (g->type != &PyGen_Type && !g->finished) refuse(g, ", which has begun");
   const Code& code = *f.code;
   SuspendedGenerator state;
   std::vector<Value*> arguments, cells;

@@ -268,6 +268,7 @@ class ProgramBuilder {
       case SourceKind::WeakReferent: return load(Op::LoadWeakReferent, 0);
       case SourceKind::Arithmetic:
         return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
+      case SourceKind::Handled: return load(Op::LoadHandled, 0);
       case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
     }
   }

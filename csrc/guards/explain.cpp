@@ -199,6 +199,7 @@ class Explainer {
       case SourceKind::Type: return "TypeGuardAccessor";
       case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
       case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
+      case SourceKind::Handled: return "HandledExceptionGuardAccessor";
       case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
     }
     return "?";
@@ -245,6 +246,7 @@ class Explainer {
       case SourceKind::DequeItem: return readDequeItem(base, source.index);
       case SourceKind::WeakReferent: return readWeakReferent(base);
       case SourceKind::Arithmetic: return other ? compute(static_cast<Arithmetic>(source.index), base, other) : ObjectRef();
+      case SourceKind::Handled: return inputs_->handledException();
       case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
     }
     return {};

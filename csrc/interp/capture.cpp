@@ -114,8 +114,8 @@ class Capture {
     ObjectRef line = resumedAt();
     record_ = sendEvent("start", checked(Py_BuildValue("{s:O,s:O,s:O}", "code", userCode_, "frame", code_, "resumed_at", line.get())));
     const Code& code = decode(reinterpret_cast<PyCodeObject*>(code_));
-    if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
-      return skip(nullptr, BreakReason::GeneratorFrame, "a generator or coroutine function");
+    if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) return skip(nullptr, BreakReason::AsyncCode, "an async function");
+    if (code.flags() & CO_GENERATOR) return skip(nullptr, BreakReason::GeneratorFrame, "a generator function");
     std::vector<std::string> names;
     for (int i = 0; i < code.parameterCount(); i++) {
       const char* name = PyUnicode_AsUTF8(code.localName(i));
@@ -126,6 +126,7 @@ class Capture {
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
+    t.handledOutside = inputs_.handledException();
     t.options.errorOnBreak = errorOnBreakNow();
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);

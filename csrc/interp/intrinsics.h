@@ -33,6 +33,12 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// What BaseExceptionGroup.__new__ checks of its arguments, and the class that it makes an instance of.
+PyTypeObject* groupClass(Trace& t, PyTypeObject* type, const CallArgs& args);
+
+// Answers cdynamo.polyfills.async_generator_resume.
+Value* resumeAsyncGenerator(Trace& t, CallArgs& a);
+
 // The next item of one of itertools' iterators; null: exhausted.
 Value* nextOfItertool(Trace& t, IteratorValue* it);
 

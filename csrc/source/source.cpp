@@ -47,6 +47,7 @@ const Source* SourceTable::weakReferent(const Source* base) { return intern(Sour
 const Source* SourceTable::arithmetic(Arithmetic op, const Source* left, const Source* right) {
   return intern(SourceKind::Arithmetic, static_cast<int32_t>(op), left, nullptr, right);
 }
+const Source* SourceTable::handled() { return intern(SourceKind::Handled, 0, nullptr, nullptr); }
 const Source* SourceTable::numberTensor(const Source* base) { return intern(SourceKind::NumberTensor, 0, base, nullptr); }
 
 namespace {
@@ -112,6 +113,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
       };
       return part(s->base) + signs[s->index] + part(s->other);
     }
+    case SourceKind::Handled: return "sys.exception()";
     case SourceKind::NumberTensor: return sourceName(s->base, localNames, rootGlobals);
   }
   return "?";

@@ -27,6 +27,7 @@ enum class SourceKind : uint8_t {
   DequeItem,     // item number index of a collections.deque
   WeakReferent,  // base is a weakref.ref: the object it points to, or None
   Arithmetic,    // base OP other, both ints or floats; index: an Arithmetic
+  Handled,       // the exception that the caller of the traced function is handling, or None
   NumberTensor,  // base is an int or float: a new tensor of no dimension, int64 or float64, on the CPU
 };
 
@@ -66,6 +67,7 @@ class SourceTable {
   const Source* weakReferent(const Source* base);
   const Source* arithmetic(Arithmetic op, const Source* left, const Source* right);
   const Source* numberTensor(const Source* base);
+  const Source* handled();
 
   // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].
   std::string name(const Source* source) const;

@@ -85,13 +85,6 @@ Node* Trace::record(const SettingCall& call) {
   return node;
 }
 
-Value* Trace::topmostHandled() const {
-  if (handledException) return handledException;
-  for (size_t i = handledBelow.size(); i-- > 0;)
-    if (handledBelow[i]) return handledBelow[i];
-  return nullptr;
-}
-
 void Trace::rollBack(const Checkpoint& to) {
   journal.rollBack(to.journal);
   facts.truncate(to.facts);
@@ -298,7 +291,7 @@ PyTypeObject* Trace::typeOf(Value* v) {
     case Kind::Slice: return &PySlice_Type;
     case Kind::Super: return &PySuper_Type;
     case Kind::Function: return &PyFunction_Type;
-    case Kind::Generator: return &PyGen_Type;
+    case Kind::Generator: return as<GeneratorValue>(v)->type;
     case Kind::Property: return as<PropertyValue>(v)->type;
     case Kind::DictView: {
       auto what = as<DictViewValue>(v)->what;
