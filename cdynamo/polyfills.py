@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import sys
+import types
 
 _missing = object()
 
@@ -330,9 +331,9 @@ def async_generator_resume(generator, sent, thrown):
     raise NotImplementedError
 
 
-def async_generator_next(generator):
-    """What `async for` waits for: its value is the next item."""
-    sent = thrown = None
+@types.coroutine
+def _drive(generator, sent, thrown):
+    """What the methods of an async generator give to be awaited: its value is the next item."""
     while True:
         step = async_generator_resume(generator, sent, thrown)
         if step is None:
@@ -345,6 +346,56 @@ def async_generator_next(generator):
             sent = yield item
         except BaseException as error:
             thrown = error
+
+
+def async_generator_next(self, /):
+    return _drive(self, None, None)
+
+
+def async_generator_send(self, value, /):
+    return _drive(self, value, None)
+
+
+def async_generator_throw(self, kind, value=None, traceback=None, /):
+    thrown = kind if value is None else value
+    if isinstance(thrown, type):
+        thrown = thrown()
+    elif not isinstance(thrown, BaseException):
+        thrown = kind(*thrown) if isinstance(thrown, tuple) else kind(thrown)
+    return _drive(self, None, thrown)
+
+
+@types.coroutine
+def async_generator_close(self, /):
+    try:
+        yield from _drive(self, None, GeneratorExit())
+    except (StopAsyncIteration, GeneratorExit):
+        return
+    raise RuntimeError("async generator ignored GeneratorExit")
+
+
+def aiter(iterable, /):
+    method = getattr(type(iterable), "__aiter__", None)
+    if method is None:
+        raise TypeError(f"'{type(iterable).__name__}' object is not an async iterable")
+    it = method(iterable)
+    if not hasattr(type(it), "__anext__"):
+        raise TypeError(f"aiter() returned not an async iterator of type '{type(it).__name__}'")
+    return it
+
+
+def anext(it, /, *default):
+    if not hasattr(type(it), "__anext__"):
+        raise TypeError(f"'{type(it).__name__}' object is not an async iterator")
+    awaitable = type(it).__anext__(it)
+    return _next_or_default(awaitable, default[0]) if default else awaitable
+
+
+async def _next_or_default(awaitable, default):
+    try:
+        return await awaitable
+    except StopAsyncIteration:
+        return default
 
 
 # ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----

@@ -348,7 +348,9 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   } else
     text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
   ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
-  throw Raised{t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())))};
+  Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
+  t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
+  throw Raised{error};
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.

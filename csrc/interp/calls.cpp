@@ -511,18 +511,15 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   };
   Signal signal;
   try {
-    if (thrown) {
-      signal = throwInto(t, f, thrown);
-    } else {
-      signal = runFrame(t, f);
-    }
+    signal = thrown ? throwToDelegate(t, f, thrown) : Signal::Running;
+    if (signal != Signal::Yielded) signal = thrown ? throwInto(t, f, thrown) : runFrame(t, f);
   } catch (Raised& raised) {
     g->running = false;
     g->finished = true;
     leave();
     f.result = nullptr;
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
-      raise(t, PyExc_RuntimeError, kind + " raised StopIteration");
+      raiseFrom(t, PyExc_RuntimeError, kind + " raised StopIteration", raised.exception);
     throw;
   }
   leave();

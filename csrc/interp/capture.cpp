@@ -13,6 +13,7 @@
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
+#include "interp/replay.h"
 #include "interp/suspend.h"
 #include "torch/bridge.h"
 
@@ -317,6 +318,7 @@ class Capture {
 
   CaptureOutcome finish(Trace& t, Emitted emitted, std::vector<ResumeChain::Frame> suspended, const char* why, const GlobalState& globals,
                         bool gradAtEntry, std::chrono::steady_clock::time_point start) {
+    const bool leavesState = gradEnabled() != gradAtEntry || !t.settings.changed().empty();
     balanceGraph(t, gradAtEntry);
     guardAliasing(t);
     setGradEnabled(gradAtEntry);
@@ -337,10 +339,12 @@ class Capture {
         wanted.push_back(node.source);
         checkedStatus(PyList_Append(examples.get(), node.example));
       }
+      entry->replay = planReplay(t, graph, leavesState);
       program = makeGraphProgram(std::move(graph), t.sources);
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
-      if (PyList_SetItem(emitted.graphBox.get(), 0, ObjectRef(compiled).release()) < 0) throw PythonError{};
+      ObjectRef run = entry->replay.wanted ? watchedGraph(compiled) : compiled;
+      if (PyList_SetItem(emitted.graphBox.get(), 0, run.release()) < 0) throw PythonError{};
       entry->graph = std::move(compiled);
     }
     entry->graphInputCount = static_cast<uint32_t>(wanted.size());

@@ -1,5 +1,6 @@
 // Known pieces of library code that the interpreter answers in C++ instead of tracing, with the same result and guards.
 #pragma once
+#include "interp/frame.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -32,6 +33,13 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
+
+// Raises an exception whose cause and context is another one.
+[[noreturn]] void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause);
+
+// For a generator that waits in yield from or await: hands what is thrown at it to the one it waits for. Yielded: f.result is what
+// that gave. Running: the frame goes on; with `thrown` raised in it, where that is not null.
+Signal throwToDelegate(Trace& t, FrameState& f, Value*& thrown);
 
 // What BaseExceptionGroup.__new__ checks of its arguments, and the class that it makes an instance of.
 PyTypeObject* groupClass(Trace& t, PyTypeObject* type, const CallArgs& args);

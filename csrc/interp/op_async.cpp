@@ -1,5 +1,4 @@
 // Coroutines: await, async for, async with. A coroutine is a generator of another type; what drives it is Send, as in yield from.
-#include "base/lookup.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
@@ -74,10 +73,7 @@ void handleGetAiter(Trace& t, FrameState& f, const Instr&) {
 
 void handleGetAnext(Trace& t, FrameState& f, const Instr&) {
   Value* iterator = f.top();
-  if (isGenerator(iterator, &PyAsyncGen_Type)) {
-    static PyObject* step = importedObject("cdynamo.polyfills", "async_generator_next");
-    return f.push(call1(t, pinnedValue(t, step), iterator));
-  }
+  if (isGenerator(iterator, &PyAsyncGen_Type)) return f.push(call(t, getAttr(t, iterator, "__anext__"), {}));
   Value* method = iterator->kind == Kind::Instance ? specialMethod(t, iterator, "__anext__") : nullptr;
   if (!method) unsupported(BreakReason::AsyncCode, "the next item of " + describe(iterator));
   Value* next = call(t, method, {});
@@ -115,7 +111,7 @@ Value* resumeAsyncGenerator(Trace& t, CallArgs& a) {
     item = resumeGenerator(t, g, thrown ? nullptr : a.args.at(1), thrown);
   } catch (Raised& raised) {
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopAsyncIteration)))
-      raise(t, PyExc_RuntimeError, "async generator raised StopAsyncIteration");
+      raiseFrom(t, PyExc_RuntimeError, "async generator raised StopAsyncIteration", raised.exception);
     throw;
   }
   if (!item) return t.none();

@@ -149,13 +149,28 @@ void linkContext(Trace& t, Value* exception) {
   link(t, exception, "__context__", handled);
 }
 
+namespace {
+
+Value* causedBy(Trace& t, PyObject* type, const std::string& message, Value* cause) {
+  ObjectRef text = checked(PyUnicode_FromString(message.c_str()));
+  Value* made = t.real(checked(PyObject_CallOneArg(type, text.get())));
+  link(t, made, "__cause__", cause);
+  link(t, made, "__context__", cause);
+  return made;
+}
+
+}  // namespace
+
+void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause) { throw Raised{causedBy(t, type, message, cause), nullptr, true}; }
+
 void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.pop();
-  if (PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
-    ObjectRef text = checked(PyUnicode_FromString("generator raised StopIteration"));
-    f.push(t.real(checked(PyObject_CallOneArg(PyExc_RuntimeError, text.get()))));
-    return;
-  }
+  const int flags = f.code->flags();
+  const char* kind = flags & CO_COROUTINE ? "coroutine" : flags & CO_ASYNC_GENERATOR ? "async generator" : "generator";
+  auto isA = [&](PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; };
+  if (isA(PyExc_StopIteration)) return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopIteration", exception));
+  if ((flags & CO_ASYNC_GENERATOR) && isA(PyExc_StopAsyncIteration))
+    return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopAsyncIteration", exception));
   f.push(exception);
 }
 
