@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import sys
+import types
 
 import torch
 
@@ -195,6 +196,208 @@ def _make_traceback():
 
 
 some_traceback = _make_traceback()
+
+
+# ---- groups of exceptions ----
+
+
+def copy_traceback(source, target):
+    """Answered by the interpreter: target gets the traceback of source."""
+    raise NotImplementedError
+
+
+def same_traceback(one, other):
+    """Answered by the interpreter."""
+    raise NotImplementedError
+
+
+def group_derive(self, excs, /):
+    return BaseExceptionGroup(self.message, excs)
+
+
+def group_str(self, /):
+    n = len(self.exceptions)
+    return f"{self.message} ({n} sub-exception{'' if n == 1 else 's'})"
+
+
+def _part_of(group, excs):
+    if not excs:
+        return None
+    part = group.derive(excs)
+    if not isinstance(part, BaseExceptionGroup):
+        raise TypeError("derive must return an instance of BaseExceptionGroup")
+    copy_traceback(group, part)
+    part.__context__ = group.__context__
+    part.__cause__ = group.__cause__
+    notes = getattr(group, "__notes__", None)
+    if isinstance(notes, (list, tuple)):
+        part.__notes__ = list(notes)
+    return part
+
+
+def _split(exc, matches):
+    if matches(exc):
+        return exc, None
+    if not isinstance(exc, BaseExceptionGroup):
+        return None, exc
+    inside, outside = [], []
+    for member in exc.exceptions:
+        match, rest = _split(member, matches)
+        if match is not None:
+            inside.append(match)
+        if rest is not None:
+            outside.append(rest)
+    return _part_of(exc, inside), _part_of(exc, outside)
+
+
+def _matcher(condition):
+    if isinstance(condition, type) and issubclass(condition, BaseException):
+        return lambda exc: isinstance(exc, condition)
+    if isinstance(condition, tuple):
+        for item in condition:
+            if not (isinstance(item, type) and issubclass(item, BaseException)):
+                break
+        else:
+            return lambda exc: isinstance(exc, condition)
+    elif callable(condition) and not isinstance(condition, type):
+        return condition
+    raise TypeError("expected a function, exception type or tuple of exception types")
+
+
+def group_split(self, condition, /):
+    return _split(self, _matcher(condition))
+
+
+def group_subgroup(self, condition, /):
+    return _split(self, _matcher(condition))[0]
+
+
+def match_group(exc, types):
+    """CHECK_EG_MATCH: what is left of the exception, and what an except* clause takes of it."""
+    for one in types if isinstance(types, tuple) else (types,):
+        if issubclass(one, BaseExceptionGroup):
+            raise TypeError("catching ExceptionGroup with except* is not allowed. Use except instead.")
+    if exc is None:
+        return None, None
+    if isinstance(exc, types):
+        return None, exc if isinstance(exc, BaseExceptionGroup) else BaseExceptionGroup("", (exc,))
+    if isinstance(exc, BaseExceptionGroup):
+        match, rest = exc.split(types)
+        return rest, match
+    return exc, None
+
+
+def _leaves(exc, found):
+    if isinstance(exc, BaseExceptionGroup):
+        for member in exc.exceptions:
+            _leaves(member, found)
+    else:
+        found.append(exc)
+
+
+def rest_of_group(original, excs):
+    """PREP_RERAISE_STAR: what leaves a try statement with except* clauses; None: nothing."""
+    if not excs:
+        return None
+    if not isinstance(original, BaseExceptionGroup):
+        return excs[0]
+    raised, kept = [], []
+    for exc in excs:
+        if exc is None:
+            continue
+        same = exc.__cause__ is original.__cause__ and exc.__context__ is original.__context__ and same_traceback(exc, original)
+        if same:
+            _leaves(exc, kept)
+        else:
+            raised.append(exc)
+
+    def is_kept(exc):
+        for other in kept:
+            if other is exc:
+                return True
+        return False
+
+    again = _split(original, is_kept)[0]
+    if not raised:
+        return again
+    if again is not None:
+        raised.append(again)
+    return BaseExceptionGroup("", raised) if len(raised) > 1 else raised[0]
+
+
+# ---- async generators ----
+
+
+def async_generator_resume(generator, sent, thrown):
+    """Answered by the interpreter: (True, item) where it yields, (False, item) where it waits, None where it has ended."""
+    raise NotImplementedError
+
+
+@types.coroutine
+def _drive(generator, sent, thrown):
+    """What the methods of an async generator give to be awaited: its value is the next item."""
+    while True:
+        step = async_generator_resume(generator, sent, thrown)
+        if step is None:
+            raise StopAsyncIteration
+        yielded, item = step
+        if yielded:
+            return item
+        sent = thrown = None
+        try:
+            sent = yield item
+        except BaseException as error:
+            thrown = error
+
+
+def async_generator_next(self, /):
+    return _drive(self, None, None)
+
+
+def async_generator_send(self, value, /):
+    return _drive(self, value, None)
+
+
+def async_generator_throw(self, kind, value=None, traceback=None, /):
+    thrown = kind if value is None else value
+    if isinstance(thrown, type):
+        thrown = thrown()
+    elif not isinstance(thrown, BaseException):
+        thrown = kind(*thrown) if isinstance(thrown, tuple) else kind(thrown)
+    return _drive(self, None, thrown)
+
+
+@types.coroutine
+def async_generator_close(self, /):
+    try:
+        yield from _drive(self, None, GeneratorExit())
+    except (StopAsyncIteration, GeneratorExit):
+        return
+    raise RuntimeError("async generator ignored GeneratorExit")
+
+
+def aiter(iterable, /):
+    method = getattr(type(iterable), "__aiter__", None)
+    if method is None:
+        raise TypeError(f"'{type(iterable).__name__}' object is not an async iterable")
+    it = method(iterable)
+    if not hasattr(type(it), "__anext__"):
+        raise TypeError(f"aiter() returned not an async iterator of type '{type(it).__name__}'")
+    return it
+
+
+def anext(it, /, *default):
+    if not hasattr(type(it), "__anext__"):
+        raise TypeError(f"'{type(it).__name__}' object is not an async iterator")
+    awaitable = type(it).__anext__(it)
+    return _next_or_default(awaitable, default[0]) if default else awaitable
+
+
+async def _next_or_default(awaitable, default):
+    try:
+        return await awaitable
+    except StopAsyncIteration:
+        return default
 
 
 # ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----

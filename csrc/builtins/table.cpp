@@ -58,6 +58,7 @@ BuiltinTable& BuiltinTable::get() {
     addCheckpointBuiltins(made);
     addRandomBuiltins(made);
     addNumberBuiltins(made);
+    addExceptionBuiltins(made);
     return made;
   }();
   return table;

@@ -237,7 +237,7 @@ void Rebuilder::make(Value* v) {
 
 void Rebuilder::makeReal(Value* v) {
   PyObject* object = realObject(v);
-  if (PyTraceBack_Check(object)) refuse(v);
+  if (PyTraceBack_Check(object)) return makeTraceback(v);
   if (PyExceptionInstance_Check(object)) return makeRealException(v);
   a.loadConst(asObject(&PyBaseObject_Type));
   a.call(0);

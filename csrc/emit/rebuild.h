@@ -88,6 +88,7 @@ class Rebuilder {
   // rebuild_exceptions.cpp
   void makeException(InstanceValue* i);
   void makeRealException(Value* v);
+  void makeTraceback(Value* v);
   void addTraceback(Value* exception);
 
   // rebuild_iterators.cpp

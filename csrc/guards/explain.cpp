@@ -237,6 +237,7 @@ class Explainer {
       case SourceKind::Type: return "TypeGuardAccessor";
       case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
       case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
+      case SourceKind::Handled: return "HandledExceptionGuardAccessor";
       case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
       case SourceKind::IteratorItem: return "IteratorItemGuardAccessor" + index;
       case SourceKind::IteratorPart: return "IteratorPartGuardAccessor" + index;
@@ -286,6 +287,7 @@ class Explainer {
       case SourceKind::DequeItem: return readDequeItem(base, source.index);
       case SourceKind::WeakReferent: return readWeakReferent(base);
       case SourceKind::Arithmetic: return other ? compute(static_cast<Arithmetic>(source.index), base, other) : ObjectRef();
+      case SourceKind::Handled: return inputs_->handledException();
       case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
       case SourceKind::IteratorItem: return readIteratorItem(base, source.index);
       case SourceKind::IteratorPart: return readIteratorPart(base, source.index);

@@ -87,6 +87,12 @@ GuardProgram::State GuardProgram::freshState() const {
   return state;
 }
 
+ObjectRef FrameInputs::handledException() const {
+  if (handled) return ObjectRef::share(handled);
+  ObjectRef now = ObjectRef::steal(PyErr_GetHandledException());
+  return now ? now : ObjectRef::share(Py_None);
+}
+
 void GuardProgram::holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries) {
   temporaries.reserve(temporaries.size() + count);
   for (uint32_t i = 0; i < count; i++) temporaries.push_back(ObjectRef::share(registers[i]));
@@ -169,6 +175,12 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++) {
           temporaries.push_back(readWeakReferent(regs[step->reg]));
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadHandled:
+        for (; step != end; step++) {
+          temporaries.push_back(inputs.handledException());
+          regs[step->aux] = temporaries.back().get();
         }
         break;
       case Op::LoadArithmetic:

@@ -94,7 +94,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+          if (attribute == "__traceback__") return t.tracebackOf(instance);
           if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
           auto* args = asTuple(i->exceptionArgs);
@@ -123,8 +123,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(i->source, name));
     }
     if (isReal(instance)) {
-      if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
-        unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+      if (PyTraceBack_Check(realObject(instance))) unsupported(BreakReason::ExceptionTraceback, "an attribute of a traceback");
+      if (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__") return t.tracebackOf(instance);
       if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
@@ -349,7 +349,9 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   } else
     text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
   ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
-  throw Raised{t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())))};
+  Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
+  t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
+  throw Raised{error};
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
@@ -535,8 +537,12 @@ bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  // Tracebacks are not modelled: nobody can read what is set here.
-  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") return;
+  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
+    if (!value) raise(t, PyExc_TypeError, "__traceback__ may not be deleted");
+    if (t.setTraceback(object, value)) return;
+    if (t.typeOf(value) != &PyTraceBack_Type) raise(t, PyExc_TypeError, "__traceback__ must be a traceback or None");
+    unsupported(BreakReason::ExceptionTraceback, "setting the traceback of an exception");
+  }
   if (object->kind != Kind::Instance) {
     if (object->kind == Kind::Function) {
       auto* fn = as<FunctionValue>(object);

@@ -212,11 +212,9 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
   bind(t, *f, parts, args);
   noteModuleFrame(t, *f);
-  if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR))
-    unsupported(BreakReason::AsyncCode, "calling the coroutine function " + text(code.qualname()));
-  if (code.flags() & CO_GENERATOR) {
+  if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
     auto* g = t.make<GeneratorValue>();
-    g->type = &PyGen_Type;
+    g->type = code.flags() & CO_COROUTINE ? &PyCoro_Type : code.flags() & CO_ASYNC_GENERATOR ? &PyAsyncGen_Type : &PyGen_Type;
     g->frame = f;
     g->function = function;
     f->generator = g;
@@ -286,6 +284,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (plain)
       return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
                                                   args.kwargs.empty() ? nullptr : names.get())));
+    if (group) type = groupClass(t, type, args);
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);
     made = i;
@@ -488,8 +487,10 @@ Value* call(Trace& t, Value* callable, CallArgs args) {
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   FrameState& f = frameOf(t, g);
-  if (g->running) raise(t, PyExc_ValueError, "generator already executing");
+  const std::string kind = g->type == &PyCoro_Type ? "coroutine" : g->type == &PyAsyncGen_Type ? "async generator" : "generator";
+  if (g->running) raise(t, PyExc_ValueError, kind + " already executing");
   if (g->finished) {
+    if (g->type == &PyCoro_Type) raise(t, PyExc_RuntimeError, "cannot reuse already awaited coroutine");
     if (thrown) throw Raised{thrown};
     t.journal.set(f.result, nullptr);
     return nullptr;
@@ -511,7 +512,7 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     t.handledBelow.resize(below);
   });
   if (!g->started) {
-    if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
+    if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started " + kind);
     if (thrown) {
       g->finished = true;
       throw Raised{thrown};
@@ -531,18 +532,15 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   };
   Signal signal;
   try {
-    if (thrown) {
-      signal = throwInto(t, f, thrown);
-    } else {
-      signal = runFrame(t, f);
-    }
+    signal = thrown ? throwToDelegate(t, f, thrown) : Signal::Running;
+    if (signal != Signal::Yielded) signal = thrown ? throwInto(t, f, thrown) : runFrame(t, f);
   } catch (Raised& raised) {
     g->running = false;
     g->finished = true;
     leave();
     f.result = nullptr;
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
-      raise(t, PyExc_RuntimeError, "generator raised StopIteration");
+      raiseFrom(t, PyExc_RuntimeError, kind + " raised StopIteration", raised.exception);
     throw;
   }
   leave();

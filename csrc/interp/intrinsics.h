@@ -1,5 +1,6 @@
 // Known pieces of library code that the interpreter answers in C++ instead of tracing, with the same result and guards.
 #pragma once
+#include "interp/frame.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -45,6 +46,18 @@ Value* stopIterationWith(Trace& t, Value* result);
 Value* numberOfExisting(Trace& t, IteratorValue* enumerate);
 // What existing iterators go over is not among what was written to: as it is now, so in every call.
 void guardExistingIterators(Trace& t);
+// Raises an exception whose cause and context is another one.
+[[noreturn]] void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause);
+
+// For a generator that waits in yield from or await: hands what is thrown at it to the one it waits for. Yielded: f.result is what
+// that gave. Running: the frame goes on; with `thrown` raised in it, where that is not null.
+Signal throwToDelegate(Trace& t, FrameState& f, Value*& thrown);
+
+// What BaseExceptionGroup.__new__ checks of its arguments, and the class that it makes an instance of.
+PyTypeObject* groupClass(Trace& t, PyTypeObject* type, const CallArgs& args);
+
+// Answers cdynamo.polyfills.async_generator_resume.
+Value* resumeAsyncGenerator(Trace& t, CallArgs& a);
 
 // The next item of one of itertools' iterators; null: exhausted.
 Value* nextOfItertool(Trace& t, IteratorValue* it);

@@ -95,6 +95,9 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   return true;
 }
 
+// What raises again as it was leaves the traceback of its own frame alone.
+bool addsPlace(const Instr& in) { return in.op != Op::Reraise && !(in.op == Op::RaiseVarargs && in.arg == 0); }
+
 // True where an exception raised by the frame's current instruction meets no handler on its way out of the traced function.
 bool leavesAllFrames(const FrameState& innermost) {
   for (const FrameState* f = &innermost; f; f = f->parent) {
@@ -146,7 +149,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
         }
         if (!raised.linked) linkContext(t, raised.exception);
       }
-      if (f.code->at(f.ip).op != Op::Reraise) t.tracebacks[raised.exception].push_back(f.place);
+      if (addsPlace(f.code->at(f.ip))) t.addPlace(raised.exception, f.place);
       if (!enterHandler(f, t, raised.exception)) throw;
     } catch (Unsupported&) {
       if (!t.failedFrame) {

@@ -190,11 +190,4 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   throw Raised{exception};
 }
 
-void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "an async generator"); }
-void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "await"); }
-void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async with"); }
-
 }  // namespace cdynamo

@@ -3,6 +3,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -161,6 +162,7 @@ Value* str(Trace& t, Value* v) {
       static PyObject* strName = PyUnicode_InternFromString("__str__");
       static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
       auto args = itemsOf(t, i->exceptionArgs);
+      if (PyObject* polyfill = polyfillOf(lookUp(t, i->type, strName))) return call1(t, pinnedValue(t, polyfill), v);
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
         PyObject* copies = t.snapshot(i->exceptionArgs);

@@ -86,13 +86,6 @@ Node* Trace::record(const SettingCall& call) {
   return node;
 }
 
-Value* Trace::topmostHandled() const {
-  if (handledException) return handledException;
-  for (size_t i = handledBelow.size(); i-- > 0;)
-    if (handledBelow[i]) return handledBelow[i];
-  return nullptr;
-}
-
 void Trace::rollBack(const Checkpoint& to) {
   journal.rollBack(to.journal);
   facts.truncate(to.facts);

@@ -218,12 +218,25 @@ class Trace {
   int vmapLevel = 0;
   Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
   std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run
-  // What a bare raise would raise; null: nothing.
-  Value* topmostHandled() const;
+  // What a bare raise would raise; null: nothing. Where nothing of the trace is handled, that is the caller's affair, and guarded.
+  Value* topmostHandled();
+  ObjectRef handledOutside;  // the exception that the traced function's caller is handling, or None
   // What the traced program set on an exception that the trace keeps as a real object: attributes, cause, context.
   DictValue* exceptionAttributes(PyObject* exception);
-  // Where an exception has passed, innermost first: its traceback.
-  std::unordered_map<const Value*, std::vector<const TracePlace*>> tracebacks;
+  // ---- tracebacks ----
+  // Where an exception that the trace raised has passed, innermost first; null: it was not raised.
+  const std::vector<const TracePlace*>* placesOf(const Value* exception) const;
+  void addPlace(const Value* exception, const TracePlace* place);
+  // exception.__traceback__: None, or a value that stands for it. Nothing but being there can be asked of that.
+  Value* tracebackOf(Value* exception);
+  // Sets it: to None or what tracebackOf gave for an exception. False for anything else.
+  bool setTraceback(Value* exception, Value* traceback);
+  // What a value of tracebackOf stands for: the first so many places of the exception.
+  struct Traceback {
+    Value* exception;
+    size_t count;
+  };
+  const Traceback* asTraceback(const Value* v) const;
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();
@@ -256,6 +269,9 @@ class Trace {
   bool orderedAfter_ = false;    // and one of those comes after a write
   std::vector<EnteredState> entered_;
   std::unordered_map<PyObject*, DictValue*> exceptionAttributes_;
+  std::unordered_map<const void*, std::vector<const TracePlace*>> tracebacks_;  // by value, or by real object
+  std::unordered_map<const Value*, Traceback> tracebackValues_;
+  Value* handledOutsideValue_ = nullptr;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };
