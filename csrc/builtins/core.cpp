@@ -74,7 +74,7 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
   }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
-    if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
+    if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {{a.args.begin() + 1, a.args.end()}, a.kwargs});
   unsupported(BreakReason::BuiltinCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
 }
 
@@ -154,8 +154,17 @@ Value* builtinHash(Trace& t, CallArgs& a) {
   expectArgs(t, a, "hash", 1, 1);
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__hash__"); m && m->kind == Kind::BoundMethod && isReal(as<BoundMethodValue>(m)->function) &&
-                                                            PyFunction_Check(realObject(as<BoundMethodValue>(m)->function)))
-      return call(t, m, {});
+                                                            PyFunction_Check(realObject(as<BoundMethodValue>(m)->function))) {
+      PyObject* answer = t.constant(call(t, m, {}));
+      if (!answer || !PyLong_Check(answer)) raise(t, PyExc_TypeError, "__hash__ method should return an integer");
+      // As slot_tp_hash: what does not fit is hashed again, and -1 is no hash.
+      Py_ssize_t hash = PyLong_AsSsize_t(answer);
+      if (hash == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        hash = PyObject_Hash(answer);
+      }
+      return t.integer(hash == -1 ? -2 : hash);
+    }
   DictKey k = t.keyOf(a.args[0]);
   if (!k.constant) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
   return t.integer(k.hash);

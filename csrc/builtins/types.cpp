@@ -168,7 +168,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else {
     unsupported(BreakReason::UnboundSuper, "super() with one argument");
   }
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "super() argument 1 must be a type");
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
@@ -181,16 +181,39 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
 
 // ---- object's methods ------------------------------------------------------------------------------------------------
 
-Value* objectInit(Trace& t, CallArgs&) { return t.none(); }
+Value* objectInit(Trace& t, CallArgs& a) {
+  if (a.args.size() < 2 && a.kwargs.empty()) return t.none();
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  PyTypeObject* type = t.typeOf(a.args.at(0));
+  if (lookUp(t, type, initName) != typeLookup(&PyBaseObject_Type, initName))
+    raise(t, PyExc_TypeError, "object.__init__() takes exactly one argument (the instance to initialize)");
+  if (lookUp(t, type, newName) == typeLookup(&PyBaseObject_Type, newName))
+    raise(t, PyExc_TypeError, std::string(type->tp_name) + ".__init__() takes exactly one argument (the instance to initialize)");
+  return t.none();
+}
 
 Value* objectNew(Trace& t, CallArgs& a) {
-  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
-    raise(t, PyExc_TypeError, "object.__new__(X): X is not a type object");
+  if (a.args.empty()) raise(t, PyExc_TypeError, "object.__new__(): not enough arguments");
+  if (!isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    raise(t, PyExc_TypeError, std::string("object.__new__(X): X is not a type object (") + t.typeOf(a.args[0])->tp_name + ")");
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
-    if (type == &PyBaseObject_Type) return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
-    unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
+  PyTypeObject* solid = type;
+  while (solid && PyType_HasFeature(solid, Py_TPFLAGS_HEAPTYPE) && solid->tp_new != PyBaseObject_Type.tp_new) solid = solid->tp_base;
+  while (solid && PyType_HasFeature(solid, Py_TPFLAGS_HEAPTYPE)) solid = solid->tp_base;
+  if (solid && solid->tp_new != PyBaseObject_Type.tp_new)
+    raise(t, PyExc_TypeError, std::string("object.__new__(") + type->tp_name + ") is not safe, use " + solid->tp_name + ".__new__()");
+  if (type == &PyBaseObject_Type && a.args.size() == 1 && a.kwargs.empty())
+    return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
+  // More arguments are left to an __init__ of the class, where it has one and no __new__ of its own.
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  if (a.args.size() > 1 || !a.kwargs.empty()) {
+    if (lookUp(t, type, newName) != typeLookup(&PyBaseObject_Type, newName))
+      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
+    if (lookUp(t, type, initName) == typeLookup(&PyBaseObject_Type, initName)) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
   }
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
   return makeInstance(t, type);
 }
 

@@ -245,8 +245,10 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* dict = PyModule_GetDict(object);
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
-  // A namespace of torch.ops puts what it finds into its own dictionary: before anything is said about that.
-  if (PyDict_Contains(dict, name) == 0 && typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)) {
+  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
+  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
+  // A namespace of torch.ops puts what it finds into its own dictionary, as an import does: before anything is said about that.
+  if (PyDict_Contains(dict, name) == 0 && (lazy || (typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)))) {
     ObjectRef loaded = ObjectRef::steal(PyObject_GetAttr(object, name));
     if (!loaded) PyErr_Clear();
   }
@@ -260,8 +262,6 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   }
   if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
-  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
-  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
   if (hook && !lazy) return call1(t, hook, t.realShared(name));
   if (lazy || typeLookup(Py_TYPE(object), interned("__getattr__"))) {
     // A lazy module (torch.ops, packages that import on demand): loaded for real, as the program would.
@@ -442,7 +442,9 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
       return nullptr;
     }
   };
-  if (object->kind != Kind::Instance) return attempt([&] { return attributeOf(t, object, name); });
+  bool isClass = isReal(object) && PyType_Check(realObject(object)) && Py_TYPE(realObject(object)) != &PyType_Type;
+  if (object->kind != Kind::Instance && !isClass) return attempt([&] { return attributeOf(t, object, name); });
+  if (isClass) t.identity(object);
   PyTypeObject* type = t.typeOf(object);
   static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
   static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");
@@ -450,14 +452,17 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   PyObject* custom = lookUp(t, type, getattributeName);
   bool generic = custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type);
   Value* found = attempt([&] {
-    return generic ? genericGetAttr(t, object, type, name)
+    return generic && isClass ? attributeOf(t, object, name)
+           : generic          ? genericGetAttr(t, object, type, name)
                    : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
   });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);
   if (!hook) return nullptr;
   error = nullptr;
-  if (bool known = false; Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
+  if (bool known = false; isClass)
+    return attempt([&] { return call1(t, bindDescriptor(t, hook, object, type, getattrName), t.realShared(name)); });
+  else if (Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
     return v;
   else if (known)
     return nullptr;
@@ -566,6 +571,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       if (i->exceptionArgs && textOf(name) == "args" && value) value = t.tuple(itemsOf(t, value));
       if (i->exceptionArgs && textOf(name) == "args") t.journal.set(i->exceptionArgs, value);
       if (i->exceptionArgs && textOf(name) == "__cause__") setSlot(t, i, interned("__suppress_context__"), t.boolean(true));
+      if (!value && !bindDescriptor(t, d, object, type, name)) raise(t, PyExc_AttributeError, textOf(name));
       return setSlot(t, i, name, value);
     }
     PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
@@ -589,11 +595,17 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 namespace {
 
-// Python-level __setattr__ / __delattr__ on the type, or null where it is object's.
+// A C type's own __setattr__ or __delattr__, and not another of its methods under that name (__setattr__ = dict.__setitem__).
+bool isAttributeSlot(PyObject* wrapper) {
+  PyObject* name = reinterpret_cast<PyDescrObject*>(wrapper)->d_name;
+  return name == interned("__setattr__") || name == interned("__delattr__");
+}
+
+// The __setattr__ / __delattr__ of the type, or null where it is object's.
 Value* customSetter(Trace& t, Value* object, const char* which) {
   PyTypeObject* type = t.typeOf(object);
   PyObject* d = lookUp(t, type, interned(which));
-  if (!d || Py_TYPE(d) == &PyWrapperDescr_Type) return nullptr;
+  if (!d || (Py_TYPE(d) == &PyWrapperDescr_Type && isAttributeSlot(d))) return nullptr;
   return bindDescriptor(t, d, object, type, interned(which));
 }
 

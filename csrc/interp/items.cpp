@@ -26,6 +26,12 @@ T* partOf(Value* v, Kind kind) {
 ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
 TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
+DictValue* mergedAsDict(Trace& t, Value* v) {
+  DictValue* d = asDict(v);
+  if (!d || v->kind == Kind::Dict) return d;
+  auto iterates = t.typeOf(v)->tp_iter;
+  return iterates == PyDict_Type.tp_iter || iterates == PyODict_Type.tp_iter ? d : nullptr;
+}
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 namespace {
@@ -359,6 +365,14 @@ bool contains(Trace& t, Value* container, Value* item) {
   if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
+  if (container->kind == Kind::Instance)
+    if (PyObject* text = t.constant(container); text && PyUnicode_Check(text)) {
+      PyObject* part = t.constant(item);
+      if (!part) raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
+      int found = PySequence_Contains(text, part);
+      if (found < 0) raiseCurrent(t);
+      return found != 0;
+    }
   if (isOpen(item) && isReal(container) && PyTuple_CheckExact(realObject(container))) {
     for (Value* v : itemsOf(t, container))
       if (equals(t, v, item)) return true;

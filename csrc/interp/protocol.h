@@ -89,6 +89,8 @@ ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
+// The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
+DictValue* mergedAsDict(Trace& t, Value* v);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
