@@ -8,6 +8,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -145,8 +146,17 @@ Value* builtinIssubclass(Trace& t, CallArgs& a) {
 }
 
 Value* builtinType(Trace& t, CallArgs& a) {
-  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "making a class inside the function");
-  return typeValue(t, a.args[0]);
+  if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
+  if (a.args.size() != 3) raise(t, PyExc_TypeError, "type() takes 1 or 3 arguments");
+  if (!a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "type() with keywords");
+  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2]);
+}
+
+// type.__new__(metaclass, name, bases, namespace)
+Value* typeNew(Trace& t, CallArgs& a) {
+  if (a.args.size() != 4 || !a.kwargs.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    unsupported(BreakReason::ClassStatement, "type.__new__ with other arguments");
+  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3]);
 }
 
 Value* builtinSuper(Trace& t, CallArgs& a) {
@@ -441,6 +451,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_TypeError), "__init__", exceptionInit);
   table.add("builtins.type.__call__", typeCall);
   table.add("builtins.type.mro", typeMro);
+  table.add("builtins.type.__new__", typeNew);
   table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);

@@ -8,6 +8,7 @@
 
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -35,7 +36,7 @@ bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr;
 
 PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
   PyObject* found = typeLookup(type, name);
-  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) t.facts.typeLookup(type, name, found);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type)) t.facts.typeLookup(type, name, found);
   return found;
 }
 
@@ -171,6 +172,12 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
       if (attribute == "__dict__") return t.real(std::move(held));
+      if (t.localClass(type)) {
+        if (!PyTuple_CheckExact(held.get())) return t.real(std::move(held));
+        std::vector<Value*> items;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held.get()); i++) items.push_back(pinnedValue(t, PyTuple_GET_ITEM(held.get(), i)));
+        return t.tuple(std::move(items));
+      }
       return t.wrap(held.get(), t.sources.attr(t.sources.pinned(reinterpret_cast<PyObject*>(type)), name));
     }
     return bindDescriptor(t, onMeta, self, meta, name);
@@ -389,8 +396,20 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       return nullptr;
     }
     case Kind::Property: {
+      auto* p = as<PropertyValue>(object);
       std::string attribute = textOf(name);
-      if (attribute == "fget" || attribute == "__func__") return as<PropertyValue>(object)->get;
+      if (attribute == "fget" || attribute == "__func__" || attribute == "__wrapped__") return p->get;
+      if (attribute == "fset") return p->set ? p->set : t.none();
+      if (attribute == "fdel") return p->del ? p->del : t.none();
+      if (attribute == "__doc__" && p->type == &PyProperty_Type) return p->doc ? p->doc : getAttr(t, p->get, name);
+      if (attribute == "__isabstractmethod__") {
+        for (Value* part : {p->get, p->set, p->del})
+          if (Value* flag = part ? getAttrOrNull(t, part, name) : nullptr; flag && truth(t, flag)) return t.boolean(true);
+        return t.boolean(false);
+      }
+      PyObject* d = typeLookup(p->type, name);
+      if (d && Py_TYPE(d) == &PyMethodDescr_Type) return t.make<BoundMethodValue>(t.realShared(d), p);
+      if (p->type != &PyProperty_Type) return getAttrOrNull(t, p->get, name);
       return nullptr;
     }
     case Kind::Real: {
@@ -550,6 +569,8 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
       return;
     }
+    if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
+      return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
     unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }

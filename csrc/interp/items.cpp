@@ -360,7 +360,10 @@ Py_ssize_t length(Trace& t, Value* v) {
 
 bool contains(Trace& t, Value* container, Value* item) {
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
-  if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
+  if (Value* method = pythonSpecial(t, container, "__contains__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
+    return truth(t, call1(t, method, item));
+  }
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
   if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
@@ -411,6 +414,7 @@ Value* iterate(Trace& t, Value* v) {
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
     Value* it = call(t, method, {});
     bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator ||
                     (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));

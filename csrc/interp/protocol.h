@@ -74,6 +74,9 @@ bool contains(Trace& t, Value* container, Value* item);
 bool truth(Trace& t, Value* v);
 bool equals(Trace& t, Value* a, Value* b);
 
+// hash(v) is the same number in every call.
+bool hasExactHash(Trace& t, Value* v);
+
 // ---- items and iteration ----
 Value* getItem(Trace& t, Value* container, Value* key);
 void setItem(Trace& t, Value* container, Value* key, Value* value);
