@@ -600,9 +600,10 @@ def compared(method, left, right, symbol, swapped):
     answer = method(right)
     if answer is not NotImplemented:
         return answer
-    answer = getattr(type(right), swapped)(right, left)
-    if answer is not NotImplemented:
-        return answer
+    if swapped is not None:
+        answer = getattr(type(right), swapped)(right, left)
+        if answer is not NotImplemented:
+            return answer
     if symbol == "==":
         return left is right
     if symbol == "!=":

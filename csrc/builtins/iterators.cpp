@@ -4,6 +4,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -86,11 +87,13 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
-      if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, m, {});
+      if (bound && isPythonFunction(bound->function)) return call(t, m, {});
     }
   Value* v = a.args[0];
   bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView ||
                   v->kind == Kind::Instance || v->kind == Kind::Tensor;
+  if (v->kind == Kind::Instance && !as<InstanceValue>(v)->contents && !(specialMethod(t, v, "__len__") && specialMethod(t, v, "__getitem__")))
+    sequence = false;
   if (!sequence &&
       !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");

@@ -8,6 +8,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -145,8 +146,17 @@ Value* builtinIssubclass(Trace& t, CallArgs& a) {
 }
 
 Value* builtinType(Trace& t, CallArgs& a) {
-  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "making a class inside the function");
-  return typeValue(t, a.args[0]);
+  if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
+  if (a.args.size() != 3) raise(t, PyExc_TypeError, "type() takes 1 or 3 arguments");
+  if (!a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "type() with keywords");
+  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2]);
+}
+
+// type.__new__(metaclass, name, bases, namespace)
+Value* typeNew(Trace& t, CallArgs& a) {
+  if (a.args.size() != 4 || !a.kwargs.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    unsupported(BreakReason::ClassStatement, "type.__new__ with other arguments");
+  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3]);
 }
 
 Value* builtinSuper(Trace& t, CallArgs& a) {
@@ -168,7 +178,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else {
     unsupported(BreakReason::UnboundSuper, "super() with one argument");
   }
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "super() argument 1 must be a type");
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
@@ -181,16 +191,39 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
 
 // ---- object's methods ------------------------------------------------------------------------------------------------
 
-Value* objectInit(Trace& t, CallArgs&) { return t.none(); }
+Value* objectInit(Trace& t, CallArgs& a) {
+  if (a.args.size() < 2 && a.kwargs.empty()) return t.none();
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  PyTypeObject* type = t.typeOf(a.args.at(0));
+  if (lookUp(t, type, initName) != typeLookup(&PyBaseObject_Type, initName))
+    raise(t, PyExc_TypeError, "object.__init__() takes exactly one argument (the instance to initialize)");
+  if (lookUp(t, type, newName) == typeLookup(&PyBaseObject_Type, newName))
+    raise(t, PyExc_TypeError, std::string(type->tp_name) + ".__init__() takes exactly one argument (the instance to initialize)");
+  return t.none();
+}
 
 Value* objectNew(Trace& t, CallArgs& a) {
-  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
-    raise(t, PyExc_TypeError, "object.__new__(X): X is not a type object");
+  if (a.args.empty()) raise(t, PyExc_TypeError, "object.__new__(): not enough arguments");
+  if (!isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    raise(t, PyExc_TypeError, std::string("object.__new__(X): X is not a type object (") + t.typeOf(a.args[0])->tp_name + ")");
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
-    if (type == &PyBaseObject_Type) return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
-    unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
+  PyTypeObject* solid = type;
+  while (solid && PyType_HasFeature(solid, Py_TPFLAGS_HEAPTYPE) && solid->tp_new != PyBaseObject_Type.tp_new) solid = solid->tp_base;
+  while (solid && PyType_HasFeature(solid, Py_TPFLAGS_HEAPTYPE)) solid = solid->tp_base;
+  if (solid && solid->tp_new != PyBaseObject_Type.tp_new)
+    raise(t, PyExc_TypeError, std::string("object.__new__(") + type->tp_name + ") is not safe, use " + solid->tp_name + ".__new__()");
+  if (type == &PyBaseObject_Type && a.args.size() == 1 && a.kwargs.empty())
+    return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
+  // More arguments are left to an __init__ of the class, where it has one and no __new__ of its own.
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  if (a.args.size() > 1 || !a.kwargs.empty()) {
+    if (lookUp(t, type, newName) != typeLookup(&PyBaseObject_Type, newName))
+      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
+    if (lookUp(t, type, initName) == typeLookup(&PyBaseObject_Type, initName)) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
   }
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
   return makeInstance(t, type);
 }
 
@@ -418,6 +451,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_TypeError), "__init__", exceptionInit);
   table.add("builtins.type.__call__", typeCall);
   table.add("builtins.type.mro", typeMro);
+  table.add("builtins.type.__new__", typeNew);
   table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);

@@ -85,6 +85,13 @@ class Rebuilder {
   void makePartial(InstanceValue* i);
   void fillAttributes(InstanceValue* i);
 
+  // Makes a key whose __hash__ is Python code, with all that it looks at.
+  void completeKey(const DictKey& k);
+
+  // rebuild_classes.cpp
+  void makeClass(Value* v);
+  void loadType(PyTypeObject* type);
+
   // rebuild_exceptions.cpp
   void makeException(InstanceValue* i);
   void makeRealException(Value* v);

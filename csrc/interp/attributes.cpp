@@ -8,6 +8,7 @@
 
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -35,7 +36,7 @@ bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr;
 
 PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
   PyObject* found = typeLookup(type, name);
-  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) t.facts.typeLookup(type, name, found);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type)) t.facts.typeLookup(type, name, found);
   return found;
 }
 
@@ -172,6 +173,12 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
       if (attribute == "__dict__") return t.real(std::move(held));
+      if (t.localClass(type)) {
+        if (!PyTuple_CheckExact(held.get())) return t.real(std::move(held));
+        std::vector<Value*> items;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held.get()); i++) items.push_back(pinnedValue(t, PyTuple_GET_ITEM(held.get(), i)));
+        return t.tuple(std::move(items));
+      }
       return t.wrap(held.get(), t.sources.attr(t.sources.pinned(reinterpret_cast<PyObject*>(type)), name));
     }
     return bindDescriptor(t, onMeta, self, meta, name);
@@ -246,8 +253,10 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* dict = PyModule_GetDict(object);
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
-  // A namespace of torch.ops puts what it finds into its own dictionary: before anything is said about that.
-  if (PyDict_Contains(dict, name) == 0 && typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)) {
+  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
+  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
+  // A namespace of torch.ops puts what it finds into its own dictionary, as an import does: before anything is said about that.
+  if (PyDict_Contains(dict, name) == 0 && (lazy || (typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)))) {
     ObjectRef loaded = ObjectRef::steal(PyObject_GetAttr(object, name));
     if (!loaded) PyErr_Clear();
   }
@@ -261,8 +270,6 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   }
   if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
-  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
-  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
   if (hook && !lazy) return call1(t, hook, t.realShared(name));
   if (lazy || typeLookup(Py_TYPE(object), interned("__getattr__"))) {
     // A lazy module (torch.ops, packages that import on demand): loaded for real, as the program would.
@@ -392,8 +399,20 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       return nullptr;
     }
     case Kind::Property: {
+      auto* p = as<PropertyValue>(object);
       std::string attribute = textOf(name);
-      if (attribute == "fget" || attribute == "__func__") return as<PropertyValue>(object)->get;
+      if (attribute == "fget" || attribute == "__func__" || attribute == "__wrapped__") return p->get;
+      if (attribute == "fset") return p->set ? p->set : t.none();
+      if (attribute == "fdel") return p->del ? p->del : t.none();
+      if (attribute == "__doc__" && p->type == &PyProperty_Type) return p->doc ? p->doc : getAttr(t, p->get, name);
+      if (attribute == "__isabstractmethod__") {
+        for (Value* part : {p->get, p->set, p->del})
+          if (Value* flag = part ? getAttrOrNull(t, part, name) : nullptr; flag && truth(t, flag)) return t.boolean(true);
+        return t.boolean(false);
+      }
+      PyObject* d = typeLookup(p->type, name);
+      if (d && Py_TYPE(d) == &PyMethodDescr_Type) return t.make<BoundMethodValue>(t.realShared(d), p);
+      if (p->type != &PyProperty_Type) return getAttrOrNull(t, p->get, name);
       return nullptr;
     }
     case Kind::Real: {
@@ -446,7 +465,9 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
       return nullptr;
     }
   };
-  if (object->kind != Kind::Instance) return attempt([&] { return attributeOf(t, object, name); });
+  bool isClass = isReal(object) && PyType_Check(realObject(object)) && Py_TYPE(realObject(object)) != &PyType_Type;
+  if (object->kind != Kind::Instance && !isClass) return attempt([&] { return attributeOf(t, object, name); });
+  if (isClass) t.identity(object);
   PyTypeObject* type = t.typeOf(object);
   static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
   static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");
@@ -454,14 +475,17 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   PyObject* custom = lookUp(t, type, getattributeName);
   bool generic = custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type);
   Value* found = attempt([&] {
-    return generic ? genericGetAttr(t, object, type, name)
+    return generic && isClass ? attributeOf(t, object, name)
+           : generic          ? genericGetAttr(t, object, type, name)
                    : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
   });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);
   if (!hook) return nullptr;
   error = nullptr;
-  if (bool known = false; Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
+  if (bool known = false; isClass)
+    return attempt([&] { return call1(t, bindDescriptor(t, hook, object, type, getattrName), t.realShared(name)); });
+  else if (Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
     return v;
   else if (known)
     return nullptr;
@@ -553,6 +577,8 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
       return;
     }
+    if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
+      return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
     unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
@@ -574,6 +600,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       if (i->exceptionArgs && textOf(name) == "args" && value) value = t.tuple(itemsOf(t, value));
       if (i->exceptionArgs && textOf(name) == "args") t.journal.set(i->exceptionArgs, value);
       if (i->exceptionArgs && textOf(name) == "__cause__") setSlot(t, i, interned("__suppress_context__"), t.boolean(true));
+      if (!value && !bindDescriptor(t, d, object, type, name)) raise(t, PyExc_AttributeError, textOf(name));
       return setSlot(t, i, name, value);
     }
     PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
@@ -597,11 +624,17 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 namespace {
 
-// Python-level __setattr__ / __delattr__ on the type, or null where it is object's.
+// A C type's own __setattr__ or __delattr__, and not another of its methods under that name (__setattr__ = dict.__setitem__).
+bool isAttributeSlot(PyObject* wrapper) {
+  PyObject* name = reinterpret_cast<PyDescrObject*>(wrapper)->d_name;
+  return name == interned("__setattr__") || name == interned("__delattr__");
+}
+
+// The __setattr__ / __delattr__ of the type, or null where it is object's.
 Value* customSetter(Trace& t, Value* object, const char* which) {
   PyTypeObject* type = t.typeOf(object);
   PyObject* d = lookUp(t, type, interned(which));
-  if (!d || Py_TYPE(d) == &PyWrapperDescr_Type) return nullptr;
+  if (!d || (Py_TYPE(d) == &PyWrapperDescr_Type && isAttributeSlot(d))) return nullptr;
   return bindDescriptor(t, d, object, type, interned(which));
 }
 

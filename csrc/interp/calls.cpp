@@ -44,12 +44,16 @@ struct FunctionParts {
   Value* defaults = nullptr;    // tuple or null
   Value* kwdefaults = nullptr;  // dict or null
   Value* closure = nullptr;     // TupleValue of cells or null
+  PyObject* qualname = nullptr;
 };
 
 FunctionParts partsOf(Trace& t, Value* function) {
   if (function->kind == Kind::Function) {
     auto* fn = as<FunctionValue>(function);
-    return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure};
+    static PyObject* qualname = PyUnicode_InternFromString("__qualname__");
+    Value* renamed = fn->dict ? t.dictGetName(fn->dict, qualname) : nullptr;
+    PyObject* name = renamed ? t.constant(renamed) : nullptr;
+    return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure, name ? name : reinterpret_cast<PyCodeObject*>(fn->code)->co_qualname};
   }
   PyObject* real = realObject(function);
   auto* fn = reinterpret_cast<PyFunctionObject*>(real);
@@ -57,6 +61,7 @@ FunctionParts partsOf(Trace& t, Value* function) {
   if (s) t.facts.functionIs(s, real);
   const Source* base = s ? s : t.sources.pinned(real);
   FunctionParts parts{fn->func_code, fn->func_globals};
+  parts.qualname = fn->func_qualname;
   auto attr = [&](const char* name) {
     PyObject* key = PyUnicode_InternFromString(name);
     return t.sources.attr(base, t.keep(ObjectRef::steal(key)));
@@ -99,7 +104,7 @@ std::string joinNames(const std::vector<std::string>& names) {
 // CPython's argument binding, messages included.
 void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
   const Code& code = *f.code;
-  std::string fn = text(code.qualname());
+  std::string fn = text(parts.qualname);
   size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()),
          posonly = static_cast<size_t>(code.posOnlyCount());
   size_t total = argc + kwonly;
@@ -230,6 +235,11 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 // ---- instances -------------------------------------------------------------------------------------------------------
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
+  if (PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT) && type->tp_basicsize >= PyBaseObject_Type.tp_basicsize) {
+    // What object.__new__ says names the methods that are missing.
+    ObjectRef nothing = checked(PyTuple_New(0));
+    native(t, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr));
+  }
   static PyObject* finalizer = PyUnicode_InternFromString("__del__");
   if (lookUp(t, type, finalizer)) unsupported(BreakReason::FinalizerClass, std::string("making a ") + type->tp_name + ", which has a __del__");
   auto* i = t.make<InstanceValue>();
@@ -267,7 +277,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     PyTypeObject* base = type;
     while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
     bool group = PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) != 0;
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group &&
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group && !t.localClass(type) &&
                  base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
@@ -294,7 +304,6 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     }
   } else if (newMethod == objectNew) {
     if (initMethod == objectInit && !args.empty()) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
-    if (PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT)) raise(t, PyExc_TypeError, std::string("Can't instantiate abstract class ") + type->tp_name);
     made = makeInstance(t, type);
   } else if (Py_TYPE(newMethod) == &PyStaticMethod_Type || PyFunction_Check(newMethod)) {
     Value* fn = bindDescriptor(t, newMethod, nullptr, type, newName);
@@ -356,10 +365,11 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   PyTypeObject* meta = Py_TYPE(type);
   static PyObject* callName = PyUnicode_InternFromString("__call__");
   PyObject* metaCall = lookUp(t, meta, callName);
-  if (metaCall && PyFunction_Check(metaCall)) {
-    args.args.insert(args.args.begin(), typeValue);
+  static PyObject* plainCall = typeLookup(&PyType_Type, callName);
+  if (metaCall && metaCall != plainCall) {
+    Value* bound = Py_TYPE(metaCall)->tp_descr_get ? bindDescriptor(t, metaCall, typeValue, meta, callName) : pinnedValue(t, metaCall);
     t.tail = tail;
-    return call(t, pinnedValue(t, metaCall), std::move(args));
+    return call(t, bound, std::move(args));
   }
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
     return structSequence(t, type, args);

@@ -26,6 +26,12 @@ T* partOf(Value* v, Kind kind) {
 ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
 TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
+DictValue* mergedAsDict(Trace& t, Value* v) {
+  DictValue* d = asDict(v);
+  if (!d || v->kind == Kind::Dict) return d;
+  auto iterates = t.typeOf(v)->tp_iter;
+  return iterates == PyDict_Type.tp_iter || iterates == PyODict_Type.tp_iter ? d : nullptr;
+}
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 namespace {
@@ -354,11 +360,22 @@ Py_ssize_t length(Trace& t, Value* v) {
 
 bool contains(Trace& t, Value* container, Value* item) {
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
-  if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
+  if (Value* method = pythonSpecial(t, container, "__contains__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
+    return truth(t, call1(t, method, item));
+  }
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
   if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
+  if (container->kind == Kind::Instance)
+    if (PyObject* text = t.constant(container); text && PyUnicode_Check(text)) {
+      PyObject* part = t.constant(item);
+      if (!part) raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
+      int found = PySequence_Contains(text, part);
+      if (found < 0) raiseCurrent(t);
+      return found != 0;
+    }
   if (isOpen(item) && isReal(container) && PyTuple_CheckExact(realObject(container))) {
     for (Value* v : itemsOf(t, container))
       if (equals(t, v, item)) return true;
@@ -397,6 +414,7 @@ Value* iterate(Trace& t, Value* v) {
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
     Value* it = call(t, method, {});
     bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator ||
                     (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));

@@ -223,7 +223,6 @@ void handleImportFrom(Trace& t, FrameState& f, const Instr& in) {
   void handle##name(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, text); }
 CD_REFUSED(ImportStar, "import *")
 CD_REFUSED(PrintExpr, "the interactive print of an expression")
-CD_REFUSED(SetupAnnotations, "annotations of a module or class body")
 CD_REFUSED(TypeVar, "a type parameter")
 CD_REFUSED(ParamSpec, "a type parameter")
 CD_REFUSED(TypeVarTuple, "a type parameter")

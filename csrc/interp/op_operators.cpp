@@ -234,7 +234,7 @@ void mergeMapping(Trace& t, DictValue* into, Value* mapping, Value* callable) {
     }
     t.dictSet(into, k, value);
   };
-  if (DictValue* d = asDict(mapping)) {
+  if (DictValue* d = mergedAsDict(t, mapping)) {
     t.complete(d);
     for (size_t i = 0; i < d->entries.size(); i++)
       if (d->entries[i].value) put(d->entries[i].key.value, d->entries[i].value);

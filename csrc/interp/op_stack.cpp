@@ -121,6 +121,12 @@ void handleLoadLocals(Trace&, FrameState& f, const Instr&) {
   f.push(f.names);
 }
 
+void handleSetupAnnotations(Trace& t, FrameState& f, const Instr&) {
+  if (!f.names) unsupported(BreakReason::UnsupportedOpcode, "annotations of a module body");
+  static PyObject* name = PyUnicode_InternFromString("__annotations__");
+  if (!t.dictGetName(f.names, name)) t.dictSet(f.names, t.keyOf(t.realShared(name)), t.dict());
+}
+
 void handleLoadFromDictOrGlobals(Trace& t, FrameState& f, const Instr& in) {
   Value* mapping = f.pop();
   DictValue* d = asDict(mapping);

@@ -190,6 +190,19 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 
 }  // namespace
 
+namespace {
+
+// The right operand's class is a subclass of the left one's with another reflected method: that is asked first.
+bool overloadsReflected(Trace& t, Value* left, Value* right, const char* reflected) {
+  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
+  if (a == b || !PyType_IsSubtype(b, a)) return false;
+  PyObject* name = t.keep(checked(PyUnicode_InternFromString(reflected)));
+  PyObject* own = lookUp(t, b, name);
+  return own && own != lookUp(t, a, name);
+}
+
+}  // namespace
+
 const char* reflectedMethod(int op) { return kBinary[op % kInplace].reflected; }
 const char* operatorSymbol(int op) { return kBinary[op % kInplace].symbol; }
 const char* inplaceMethod(int op) {
@@ -209,9 +222,7 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   Value* method = pythonMethod(t, left, names.method);
   if (!method) return nullptr;
   if (op >= kInplace && specialMethod(t, left, inplaceMethod(op))) return nullptr;
-  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
-  bool rightFirst = a != b && PyType_IsSubtype(b, a);
-  return rightFirst ? nullptr : method;
+  return overloadsReflected(t, left, right, names.reflected) ? nullptr : method;
 }
 
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
@@ -278,7 +289,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   }
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
-    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && b->kind == Kind::Instance;
+    bool reflectedFirst = b->kind == Kind::Instance && overloadsReflected(t, a, b, names.reflected);
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (a->kind == Kind::Instance && !leftAsked)
@@ -395,6 +406,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     } else if (op == Py_NE && overrides(b, Py_EQ)) {
       if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
     }
+  }
+  if (a->kind == Kind::BoundMethod && b->kind == Kind::BoundMethod && (op == Py_EQ || op == Py_NE)) {
+    auto *x = as<BoundMethodValue>(a), *y = as<BoundMethodValue>(b);
+    return t.boolean((isSame(t, x->self, y->self) && isSame(t, x->function, y->function)) == (op == Py_EQ));
   }
   if (t.typeOf(a) == &PySlice_Type && t.typeOf(b) == &PySlice_Type) return compareOp(t, op, partsOfSlice(t, a), partsOfSlice(t, b));
   if (isSequenceLike(a) && isSequenceLike(b)) {
@@ -600,7 +615,11 @@ Value* indexValue(Trace& t, Value* v) {
   if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
   if (isNumber(v)) t.constant(v);
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
-  return method ? call(t, method, {}) : nullptr;
+  if (!method) return nullptr;
+  Value* index = call(t, method, {});
+  if (!PyType_FastSubclass(t.typeOf(index), Py_TPFLAGS_LONG_SUBCLASS))
+    raise(t, PyExc_TypeError, std::string("__index__ returned non-int (type ") + t.typeOf(index)->tp_name + ")");
+  return index;
 }
 
 long long indexArgument(Trace& t, Value* v) {

@@ -74,6 +74,9 @@ bool contains(Trace& t, Value* container, Value* item);
 bool truth(Trace& t, Value* v);
 bool equals(Trace& t, Value* a, Value* b);
 
+// hash(v) is the same number in every call.
+bool hasExactHash(Trace& t, Value* v);
+
 // ---- items and iteration ----
 Value* getItem(Trace& t, Value* container, Value* key);
 void setItem(Trace& t, Value* container, Value* key, Value* value);
@@ -91,6 +94,8 @@ ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
+// The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
+DictValue* mergedAsDict(Trace& t, Value* v);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)

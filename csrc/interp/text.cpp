@@ -4,6 +4,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -134,7 +135,7 @@ Value* repr(Trace& t, Value* v) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
     auto* i = as<InstanceValue>(v);
     static PyObject* reprName = PyUnicode_InternFromString("__repr__");
     static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
@@ -157,7 +158,7 @@ Value* str(Trace& t, Value* v) {
     auto* i = as<InstanceValue>(v);
     Value* method = specialMethod(t, v, "__str__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
     if (i->exceptionArgs) {
       static PyObject* strName = PyUnicode_InternFromString("__str__");
       static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
@@ -205,9 +206,14 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call1(t, method, spec ? spec : t.string(""));
+    if (bound && isPythonFunction(bound->function)) return call1(t, method, spec ? spec : t.string(""));
   }
   PyObject* c = t.constant(v);
+  if (!c && cs && PyUnicode_GET_LENGTH(cs) != 0) {
+    static PyObject* formatName = PyUnicode_InternFromString("__format__");
+    if (lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName))
+      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
+  }
   if (!c) {
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;

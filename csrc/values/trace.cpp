@@ -96,6 +96,8 @@ Value* Trace::real(ObjectRef object) {
   if (object.get() == Py_None) return none_;
   if (object.get() == Py_True) return true_;
   if (object.get() == Py_False) return false_;
+  if (!models.empty())
+    if (auto found = models.find(object.get()); found != models.end()) return found->second;
   return make<RealValue>(std::move(object));
 }
 
@@ -186,6 +188,8 @@ HeapValue* Trace::knownTwin(PyObject* object) const {
 }
 
 Value* Trace::wrap(PyObject* object, const Source* source) {
+  if (!models.empty())
+    if (auto found = models.find(object); found != models.end()) return found->second;
   auto known = bySource_.find(source);
   if (known != bySource_.end()) {
     bool same = known->second->kind == Kind::Real ? realObject(known->second) == object : true;

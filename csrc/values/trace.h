@@ -12,6 +12,7 @@
 #include "source/evaluate.h"
 #include "source/source.h"
 #include "values/journal.h"
+#include "values/local_class.h"
 #include "values/return_to.h"
 #include "values/settings.h"
 #include "values/value.h"
@@ -132,13 +133,27 @@ class Trace {
 
   // ---- dict operations (raw, as C code does them) ----
   DictKey keyOf(Value* key);                       // raises TypeError (unhashable) as Python would
+  // The key that is there already and equals k by CPython's rules, or k itself.
+  DictKey resolve(DictValue* d, const DictKey& k);
+  DictKey resolve(SetValue* s, const DictKey& k);
   Value* dictGet(DictValue* d, const DictKey& k);  // null: absent (guarded)
   Value* dictGetName(DictValue* d, PyObject* name);
   void dictSet(DictValue* d, const DictKey& k, Value* v);
   bool dictDelete(DictValue* d, const DictKey& k);  // false: absent
   size_t dictLength(DictValue* d);
 
+  // ---- classes made by the traced program ----
+  // Real objects that stand for values of the trace: model classes, and what their namespaces hold.
+  std::unordered_map<PyObject*, Value*> models;
+  std::unordered_map<PyObject*, std::unique_ptr<LocalClass>> localClasses;  // by model
+  LocalClass* localClass(PyObject* object) const {
+    auto found = localClasses.find(object);
+    return found == localClasses.end() ? nullptr : found->second.get();
+  }
+  LocalClass* localClass(PyTypeObject* type) const { return localClass(reinterpret_cast<PyObject*>(type)); }
+
   // ---- writing ----
+  uint64_t writes = 0;  // how often something was written to
   void touch(HeapValue* v);  // marks as mutated, journaled
   // Objects made before this number, and existing ones, are outside the body that is being traced; 0: none is.
   int32_t bodySerial = 0;
@@ -275,6 +290,13 @@ class Trace {
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };
+
+// Answered by the interpreter. hash(v) where Python code says it, alone or inside a tuple; false: v is no such key.
+bool hashByProgram(Trace& t, Value* v, Py_hash_t& hash);
+// stored == asked, as a dict or set asks it.
+bool equalKeys(Trace& t, Value* stored, Value* asked);
+// True where hashing the object runs Python code.
+bool isHashedByPython(PyObject* object);
 
 // True for a member of an Enum class: a singleton that compares by identity.
 bool isEnumMember(PyObject* object);

@@ -117,11 +117,14 @@ struct TupleValue final : HeapValue {
   ObjectRef constant;  // the real tuple, where all items are constants and somebody asked
 };
 
-// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value.
+// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value; where the key's class has
+// its own __eq__, Trace::resolve has asked that before.
 struct DictKey {
   Value* value = nullptr;
   PyObject* constant = nullptr;  // borrowed; null: identity
   Py_hash_t hash = 0;
+  bool asked = false;    // hashed and compared by Python code
+  bool effects = false;  // and its __hash__ changed something
 };
 struct DictKeyHash {
   size_t operator()(const DictKey& k) const { return static_cast<size_t>(k.hash); }
@@ -145,6 +148,7 @@ struct DictValue final : HeapValue {
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   size_t live = 0;       // entries with a value
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
+  bool asks = false;     // holds keys that are compared by Python code
   Value* defaultFactory = nullptr;
   InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
 };
@@ -161,6 +165,7 @@ struct SetValue final : HeapValue {
   std::vector<Change> history;
   bool replayable = true;  // `history` says what the program did: CPython's order is known
   bool orderGuarded = false;
+  bool asks = false;  // holds items that are compared by Python code
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
 };
@@ -215,6 +220,8 @@ struct PropertyValue final : Value {
   PropertyValue(PyTypeObject* t, Value* f) : Value(Kind::Property), type(t), get(f) {}
   PyTypeObject* type;
   Value* get;
+  // Of a property; null: not given.
+  Value *set = nullptr, *del = nullptr, *doc = nullptr;
 };
 
 struct DictViewValue final : Value {
