@@ -108,6 +108,49 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     )
 
 
+_MOST_MEMORY = 1 << 26
+
+
+def _error_of_eager(target: Any, is_method: bool, given: Any, grad_enabled: bool):
+    """What an op that fails on fake tensors raises in eager: their messages differ. Asked of real tensors of the same shapes."""
+    if not is_method and not (getattr(target, "__module__", None) or "torch").startswith(("torch", "_operator", "math")):
+        return ("unknown", "a function of the program that fails on fake tensors")
+    made: dict[int, Any] = {}
+
+    def real(value):
+        if isinstance(value, Described):
+            if id(value) not in made:
+                meta = value.meta
+                if meta.untyped_storage().nbytes() > _MOST_MEMORY or value.is_inference or value.is_conj or value.is_neg:
+                    raise MemoryError
+                tensor = torch.empty_strided(meta.shape, meta.stride(), dtype=meta.dtype, device=value.device).zero_()
+                made[id(value)] = tensor.requires_grad_() if value.requires_grad else tensor
+                if value.requires_grad and not value.is_leaf:
+                    with torch.enable_grad():
+                        made[id(value)] = tensor.clone()
+            return made[id(value)]
+        if isinstance(value, slice):
+            return slice(real(value.start), real(value.stop), real(value.step))
+        if isinstance(value, dict):
+            return {key: real(item) for key, item in value.items()}
+        if type(value) in (tuple, list):
+            return type(value)(real(item) for item in value)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(real(item) for item in value))
+        return value
+
+    try:
+        args, kwargs = real(given[0]), real(given[1])
+    except Exception:
+        return ("unknown", "an op that fails on fake tensors, with operands that are not made anew")
+    try:
+        with torch.set_grad_enabled(grad_enabled), torch.random.fork_rng(devices=[]):
+            getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
+    except Exception as error:
+        return ("raise", error.with_traceback(None))
+    return ("unknown", "an op that fails on fake tensors only")
+
+
 def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str, Any], grad_enabled: bool):
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
@@ -117,6 +160,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     """
     mode = _fake_mode()
     writable = _writes(target, kwargs)
+    given = (args, kwargs)
     made: dict[int, Any] = {}
     operands: dict[int, Described] = {}
     keep = []
@@ -155,6 +199,6 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     except Exception as error:
         if type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
-        return ("raise", error.with_traceback(None))
+        return _error_of_eager(target, is_method, given, grad_enabled)
     finally:
         _log.disabled = was_disabled
