@@ -164,6 +164,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     with_numbers = any(_has_number(value) for value in (*args, *kwargs.values()))
     mode = _mode_for_numbers() if with_numbers else _fake_mode()
     writable = _writes(target, kwargs)
+    given = (args, kwargs)
     made: dict[int, Any] = {}
     operands: dict[int, Described] = {}
     keep = []
@@ -194,7 +195,6 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
 
     was_disabled = _log.disabled
     _log.disabled = True
-    given = (args, kwargs)
     try:
         args = fake(args)
         kwargs = fake(kwargs)
@@ -225,6 +225,8 @@ def _eager_error(target: Any, is_method: bool, given: Any, grad_enabled: bool, w
     """What the op raises on real tensors of these sizes; None where it does not, or where that cannot be tried."""
     if getattr(target, "namespace", "aten") not in ("aten", "prims", "prim"):
         return None
+    if not is_method and not (getattr(target, "__module__", None) or "torch").startswith(("torch", "_operator", "math")):
+        return None  # a function of the program
     made: dict[int, torch.Tensor] = {}
 
     def real(value):

@@ -22,6 +22,7 @@ bool isFunctionWith(PyObject* value, const GuardFact& fact) {
 
 // The slot is unset, or the C attribute raises AttributeError. Python code is not run: anything else counts as there.
 bool lacksAttr(PyObject* value, PyObject* name) {
+  if (PyCell_Check(value)) return PyCell_GET(value) == nullptr;  // its contents, which is all that is asked of one
   PyObject* descriptor = typeLookup(Py_TYPE(value), name);
   if (descriptor == nullptr) return true;
   SlotRead slot = readSlot(value, name);

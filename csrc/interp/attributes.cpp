@@ -265,6 +265,8 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
   PyObject* generic = typeLookup(Py_TYPE(object), name);
   if (generic) {
+    // Made, and kept, when it is first read.
+    if (textOf(name) == "__annotations__") unsupported(BreakReason::UnsupportedAttribute, "the annotations of a module that has none yet");
     ObjectRef held = native(t, PyObject_GetAttr(object, name));
     return t.real(std::move(held));
   }

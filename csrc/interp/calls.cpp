@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/lookup.h"
+#include "base/stack_room.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -200,6 +201,7 @@ FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* glob
   if (builtins && PyModule_Check(builtins)) builtins = PyModule_GetDict(builtins);
   if (!builtins) builtins = PyEval_GetBuiltins();
   f->builtins = builtins;
+  if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins)) unsupported(BreakReason::UnsupportedAttribute, "globals that are no plain dict");
   f->globalsDict = as<DictValue>(t.wrap(globals, t.sources.pinned(globals)));
   f->builtinsDict = as<DictValue>(t.wrap(builtins, t.sources.pinned(builtins)));
   TracePlace* place = t.makePlace();
@@ -261,6 +263,22 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   return i;
 }
 
+namespace {
+
+// Whether classes written in Python give it special methods (__eq__, __add__, ...).
+bool hasOwnSpecialMethods(PyTypeObject* type) {
+  for (; PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE); type = type->tp_base) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(typeDict(type), &at, &key, &value);) {
+      const char* name = PyFunction_Check(value) ? PyUnicode_AsUTF8(key) : nullptr;
+      if (name && !std::strncmp(name, "__", 2) && std::strcmp(name, "__new__") != 0 && std::strcmp(name, "__init__") != 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   bool pushed = std::exchange(t.tail, ReturnTo::Native) == ReturnTo::Push;
   static PyObject* newName = PyUnicode_InternFromString("__new__");
@@ -313,6 +331,10 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     PyTypeObject* madeType = t.typeOf(made);
     if (!PyType_IsSubtype(madeType, type)) return made;
   } else {
+    // A number or text with methods of its own cannot be worked on by CPython, as constants are.
+    if (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
+        PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type))
+      if (hasOwnSpecialMethods(type)) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     // A C __new__: those of the containers start empty and leave the filling to __init__.
     CallArgs newArgs = args;
     newArgs.args.insert(newArgs.args.begin(), typeValue);
@@ -468,6 +490,7 @@ Value* originalOfCompiled(Trace& t, InstanceValue* v) {
 }  // namespace
 
 Value* call(Trace& t, Value* callable, CallArgs args) {
+  if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "calls that use up the C stack");
   switch (callable->kind) {
     case Kind::Function: return inlineFunction(t, callable, std::move(args));
     case Kind::BoundMethod: {

@@ -40,7 +40,7 @@ namespace {
 template <typename HasSlot>
 void checkModelled(Trace& t, Value* v, const char* what, HasSlot&& hasSlot) {
   auto* i = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
-  if (!i || !i->real) return;
+  if (!isReal(v) && (!i || !i->real)) return;
   PyTypeObject* type = t.typeOf(v);
   static PyMappingMethods noMapping{};
   static PySequenceMethods noSequence{};

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/lookup.h"
+#include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
@@ -182,6 +183,16 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   return nullptr;
 }
 
+// Breaks where C code that is not modelled has the last word: the type's own method of that name, but for plain numbers'.
+void refuseOwnMethod(Trace& t, Value* v, const char* name) {
+  PyObject* key = t.keep(checked(PyUnicode_InternFromString(name)));
+  PyObject* d = typeLookup(t.typeOf(v), key);
+  if (!d || Py_TYPE(d) != &PyWrapperDescr_Type) return;
+  PyTypeObject* owner = reinterpret_cast<PyDescrObject*>(d)->d_type;
+  if (owner == &PyLong_Type || owner == &PyFloat_Type || owner == &PyBool_Type || owner == &PyComplex_Type || owner == &PyBaseObject_Type) return;
+  unsupported(BreakReason::UnsupportedOperator, std::string(name) + " of " + describe(v));
+}
+
 [[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
@@ -297,9 +308,13 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
+    refuseOwnMethod(t, a, names.method);
+    refuseOwnMethod(t, b, names.reflected);
     badOperands(t, names.symbol, inplace, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
+  refuseOwnMethod(t, a, names.method);
+  refuseOwnMethod(t, b, names.reflected);
   badOperands(t, names.symbol, inplace, a, b);
 }
 
@@ -314,6 +329,7 @@ Value* unaryOp(Trace& t, char op, Value* v) {
   const char* name = op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__";
   if (v->kind == Kind::Instance)
     if (Value* method = specialMethod(t, v, name)) return call(t, method, {});
+  refuseOwnMethod(t, v, name);
   raise(t, PyExc_TypeError, std::string("bad operand type for unary ") + op + ": '" + t.typeOf(v)->tp_name + "'");
 }
 
@@ -331,6 +347,22 @@ bool isSequenceLike(Value* v) { return asList(v) || asTuple(v) || (isReal(v) && 
 bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   bool listA = PyType_FastSubclass(t.typeOf(a), Py_TPFLAGS_LIST_SUBCLASS), listB = PyType_FastSubclass(t.typeOf(b), Py_TPFLAGS_LIST_SUBCLASS);
   return listA == listB;
+}
+
+// Whether C code that is not modelled compares v: of a type of its own, or of the builtin type that its class is made of.
+bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
+  switch (v->kind) {
+    case Kind::DictView: return true;
+    case Kind::Real:
+      if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
+      break;
+    case Kind::Instance:
+      if (as<InstanceValue>(v)->contents) return false;
+      break;
+    default: return false;
+  }
+  PyObject* d = typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString(method))));
+  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type;
 }
 
 bool isNan(Trace& t, Value* v) {
@@ -396,6 +428,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && overrides(b, kSwapped[op]);
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
+    // What C code of the left operand's builtin base compares is not asked of the right one.
+    if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
+      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op)) {
       if (Value* v = trySpecial(t, a, kCompareMethod[op], b)) return v;
     } else if (op == Py_NE && overrides(a, Py_EQ)) {
@@ -469,14 +504,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
                  PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
+  // An object of a C type that compares in its own way, with anything that it may know.
+  for (Value* v : {a, b})
+    if ((a != b || (op != Py_EQ && op != Py_NE)) && comparesInC(t, v)) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   if (op == Py_EQ || op == Py_NE) {
-    // An object of a C type that compares in its own way, with anything that it may know.
-    for (Value* v : {a, b}) {
-      auto compare = t.typeOf(v)->tp_richcompare;
-      bool opaque = v->kind == Kind::DictView || (isReal(v) && v->source && !t.isConstant(v) && t.typeOf(v) != &PySlice_Type);
-      if (opaque && a != b && compare && compare != PyBaseObject_Type.tp_richcompare)
-        unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
-    }
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));

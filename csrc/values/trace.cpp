@@ -196,6 +196,8 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
     if (same) return known->second;
   }
   PyTypeObject* type = Py_TYPE(object);
+  if (source && source->kind == SourceKind::InstanceDict && type != &PyDict_Type)
+    unsupported(BreakReason::UnsupportedAttribute, std::string("an object whose __dict__ is a ") + type->tp_name);
   Value* made = nullptr;
   auto remember = [&](Value* v) {
     v->source = source;
