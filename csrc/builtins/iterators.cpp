@@ -342,12 +342,13 @@ Value* generatorThrow(Trace& t, CallArgs& a) {
   if (Value* v = resumeGenerator(t, g, nullptr, e)) return v;
   stopIteration(t, g->frame->result);
 }
-Value* generatorClose(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(t, a);
+}  // namespace
+
+void closeGenerator(Trace& t, GeneratorValue* g) {
   if (g->finished || !g->started) {
     t.touch(g);
     t.journal.set(g->finished, true);
-    return t.none();
+    return;
   }
   Value* e = t.real(checked(PyObject_CallNoArgs(PyExc_GeneratorExit)));
   try {
@@ -358,6 +359,12 @@ Value* generatorClose(Trace& t, CallArgs& a) {
         !PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
       throw;
   }
+}
+
+namespace {
+
+Value* generatorClose(Trace& t, CallArgs& a) {
+  closeGenerator(t, selfGenerator(t, a));
   return t.none();
 }
 Value* selfIter(Trace&, CallArgs& a) { return a.args.at(0); }

@@ -34,7 +34,12 @@ class HandledException {
   HandledException(const HandledException&) = delete;
   HandledException& operator=(const HandledException&) = delete;
   PyObject* outside() const { return outside_ ? outside_.get() : Py_None; }
-  void set(const ActiveFrame& f) { PyErr_SetHandledException(f.at->handled ? f.values.back().get() : outside_.get()); }
+  // As the innermost frame has it. A generator that handles none sees the one of who resumed it.
+  void set(const std::vector<ActiveFrame>& frames) {
+    size_t i = frames.size() - 1;
+    while (i > 0 && frames[i].generator && !frames[i].at->handled) i--;
+    PyErr_SetHandledException(frames[i].at->handled ? frames[i].values.back().get() : outside_.get());
+  }
 
  private:
   ObjectRef outside_;
@@ -180,7 +185,7 @@ class Driver {
   // False with an error set where the instruction raised and the frame does not handle it.
   bool runStep(ActiveFrame& f) {
     const ResumeStep& step = f.at->step();
-    handled_.set(f);
+    handled_.set(frames_);
     ObjectRef out = runEagerly(step.code.get(), f);
     if (!out) return false;
     Py_ssize_t size = PyTuple_GET_SIZE(out.get());
@@ -218,7 +223,7 @@ class Driver {
       for (size_t i = 0; i < cells.size(); i++) PyTuple_SET_ITEM(closure.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(cells[i]).release());
       checkedStatus(PyFunction_SetClosure(function.get(), closure.get()));
     }
-    handled_.set(innermost);
+    handled_.set(frames_);
     FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get(), handled_.outside()};
     CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
@@ -228,7 +233,7 @@ class Driver {
   CallOutcome goOnEagerly(size_t& count) {
     count = 1;
     ActiveFrame& innermost = frames_.back();
-    handled_.set(innermost);
+    handled_.set(frames_);
     if (innermost.generator) return {goOnInGenerator(innermost).release(), nullptr};
     return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
   }

@@ -153,19 +153,34 @@ class Explainer {
     }
   }
 
-  // The generator inside whose frame the fact looks, where another value there makes no two captures alike; null: none.
+  // The generator inside whose frame the fact looks, where that stands as it did but holds something that no two turns of a loop
+  // have in common; null: none.
   const Source* generatorOf(const GuardFact& fact) {
     PyObject* object = fact.object.get();
-    bool number = fact.kind == FactKind::EqualsConstant && (PyLong_CheckExact(object) || PyFloat_CheckExact(object));
-    bool expected = number || fact.reg < 0 || fact.kind == FactKind::Tensor || fact.kind == FactKind::TypeIs || fact.kind == FactKind::IteratorTraits ||
-                    fact.kind == FactKind::IteratorEnds || fact.kind == FactKind::IntRange;
-    if (expected) return nullptr;
+    switch (fact.kind) {
+      case FactKind::EqualsConstant:
+        if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) return nullptr;
+        break;
+      case FactKind::IdentityIs:
+      case FactKind::Length:
+      case FactKind::DictLacks:
+      case FactKind::DictKeys:
+      case FactKind::SetEquals:
+      case FactKind::SetOrder: break;
+      default: return nullptr;
+    }
     for (const Source* s = &program_.sources_[static_cast<size_t>(fact.reg)]; s->base; s = s->base) {
       if (s->kind != SourceKind::IteratorPart || s->index < 0) continue;
       PyObject* owner = value(static_cast<int32_t>(s->base - program_.sources_.data()));
-      if (owner && PyGen_CheckExact(owner)) return s->base;
+      if (owner && PyGen_CheckExact(owner) && standsAsBefore(*s->base, owner)) return s->base;
     }
     return nullptr;
+  }
+
+  bool standsAsBefore(const Source& generator, PyObject* now) const {
+    for (const GuardFact& fact : program_.facts_)
+      if (fact.kind == FactKind::IteratorTraits && &program_.sources_[static_cast<size_t>(fact.reg)] == &generator) return iteratorTraits(now) == fact.number;
+    return false;
   }
 
   // The text of a fact, and in a second column the line and place where the capture relied on it.

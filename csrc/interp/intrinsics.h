@@ -38,6 +38,14 @@ void linkContext(Trace& t, Value* exception);
 Value* nextOfExisting(Trace& t, IteratorValue* it);
 // An existing zip, map, ... is from now on what the trace would have made of its parts.
 void openExisting(Trace& t, IteratorValue* it);
+// Whether code of the generator runs when it is dropped where it stands.
+bool mustBeClosed(GeneratorValue* g);
+// Breaks where an existing generator may run code when the program lets go of it.
+void checkDropped(Trace& t, Value* v);
+// A frame (null: none of the trace's) has let go of v: a generator that nothing holds any more is closed.
+void dropped(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
+// generator.close()
+void closeGenerator(Trace& t, GeneratorValue* g);
 // The frame of a generator; of one that existed before, read where it stands.
 FrameState& frameOf(Trace& t, GeneratorValue* g);
 // StopIteration with a generator's result (null: None).

@@ -1,5 +1,6 @@
 // Calls, functions, jumps, loops, generators.
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/last_calls.h"
 #include "interp/protocol.h"
 
@@ -106,8 +107,10 @@ void handleJumpIfFalseOrPop(Trace& t, FrameState& f, const Instr& in) {
     f.pop();
 }
 
-void handleReturnValue(Trace&, FrameState& f, const Instr&) {
+void handleReturnValue(Trace& t, FrameState& f, const Instr&) {
   f.result = f.pop();
+  for (Value* v : f.locals)
+    if (v && v != f.result && (v->kind == Kind::Generator || v->kind == Kind::Iterator)) dropped(t, v, &f);
   f.signal = Signal::Returned;
 }
 

@@ -3,7 +3,6 @@
 EARLY = "a local that is not read any more is not carried over the break, so its object dies before eager would let it"
 
 KNOWN: dict[str, str] = {
-    "break_depth.callee_property_delete": "C++ code of the engine is half way when the callee breaks: the callee is captured as a frame of its own, 4 graphs instead of 2",
     **{
         f"break_values.lifetime_{name}": EARLY
         for name in (
