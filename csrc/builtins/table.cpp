@@ -49,6 +49,7 @@ BuiltinTable& BuiltinTable::get() {
     addCoreBuiltins(made);
     addContainerMethods(made);
     addTypeBuiltins(made);
+    addObjectBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addTorchState(made);
@@ -198,6 +199,12 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     if (Value* v = callNative(t, callable, args)) {
       known = true;
       return v;
+    }
+    Value* answer = nullptr;
+    if (convertNumbers(t, callable, args, answer)) {
+      if (!answer) answer = callNative(t, callable, args);
+      known = answer != nullptr;
+      return answer;
     }
   }
   known = false;

@@ -175,12 +175,15 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else if (a.args.size() == 2) {
     cls = a.args[0];
     self = a.args[1];
+  } else if (a.args.size() == 1) {
+    cls = a.args[0];
   } else {
-    unsupported(BreakReason::UnboundSuper, "super() with one argument");
+    raise(t, PyExc_TypeError, "super() takes at most 2 arguments (" + std::to_string(a.args.size()) + " given)");
   }
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
+  if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
     start = reinterpret_cast<PyTypeObject*>(t.identity(self));
   else
@@ -325,7 +328,8 @@ Value* exceptionAddNote(Trace& t, CallArgs& a) {
 
 Value* typeCall(Trace& t, CallArgs& a) {
   Value* cls = a.args.at(0);
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::ObjectConstruction, "type.__call__");
+  if (!isReal(cls) || !PyType_Check(realObject(cls)))
+    raise(t, PyExc_TypeError, std::string("descriptor '__call__' requires a 'type' object but received a '") + t.typeOf(cls)->tp_name + "'");
   CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
   return construct(t, reinterpret_cast<PyTypeObject*>(t.identity(cls)), cls, std::move(rest));
 }

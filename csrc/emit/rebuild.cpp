@@ -180,8 +180,8 @@ void Rebuilder::make(Value* v) {
       auto* s = as<SuperValue>(v);
       a.loadConst(asObject(&PySuper_Type));
       loadType(s->thisClass);
-      load(s->self);
-      a.call(2);
+      if (s->self) load(s->self);
+      a.call(s->self ? 2 : 1);
       return storeTemp(v);
     }
     case Kind::Property: {

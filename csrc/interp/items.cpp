@@ -177,6 +177,9 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
 
 Value* getItem(Trace& t, Value* container, Value* key) {
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
+  if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
+      !as<InstanceValue>(key)->contents)
+    if (Value* index = indexValue(t, key)) key = index;
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (ListValue* l = asList(container)) {

@@ -180,6 +180,15 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
 }
 
 [[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
+  // Sequences are asked last, and say it in their own words.
+  PyTypeObject *left = t.typeOf(a), *right = t.typeOf(b);
+  auto repeats = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_repeat; };
+  if (*symbol == '*' && symbol[1] == 0 && (repeats(left) || repeats(right)))
+    raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
+  for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
+    if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
+      raise(t, PyExc_TypeError,
+            std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
             t.typeOf(b)->tp_name + "'");
@@ -355,6 +364,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
   if (Value* v = openNumberCompare(t, op, a, b)) return v;
+  // ids of objects that the trace made.
+  if (isLateText(a) && isLateText(b) && t.typeOf(a) == &PyLong_Type && t.typeOf(b) == &PyLong_Type && (op == Py_EQ || op == Py_NE))
+    return t.boolean((a == b) == (op == Py_EQ));
   PyObject* ca = t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));

@@ -100,6 +100,8 @@ Arg operandOf(Trace& t, Value* v) {
       unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
     }
   }
+  // Its memory is not that of the tensors that stand for the operands while shapes are asked.
+  if (std::strstr(Py_TYPE(c)->tp_name, "Storage")) unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
   arg.object = ObjectRef::share(c);
   return arg;
 }

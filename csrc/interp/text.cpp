@@ -175,6 +175,18 @@ Value* str(Trace& t, Value* v) {
     }
   }
   if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
+  if (isReal(v) && PyExceptionInstance_Check(realObject(v))) {
+    static PyObject* strName = PyUnicode_InternFromString("__str__");
+    static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
+    PyObject* method = lookUp(t, t.typeOf(v), strName);
+    if (PyFunction_Check(method)) return call(t, specialMethod(t, v, "__str__"), {});
+    if (method == plain) {
+      Value* args = getAttr(t, v, "args");
+      std::vector<Value*> items = itemsOf(t, args);
+      if (items.empty()) return t.string("");
+      return items.size() == 1 ? str(t, items[0]) : repr(t, args);
+    }
+  }
   return repr(t, v);
 }
 

@@ -190,6 +190,7 @@ DictKey Trace::keyOf(Value* key) {
       PyTypeObject* type = typeOf(key);
       if (type->tp_hash == PyObject_HashNotImplemented) raise(*this, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
+      if (i->lateText && type == &PyLong_Type) return identityKey(i, nullptr);  // an id()
       if (i->real && isEnumMember(i->real.get())) {
         // Members are singletons: equal means identical.
         if (i->source) facts.identityIs(i->source, i->real.get());

@@ -140,6 +140,7 @@ class Trace {
   // Real objects that stand for values of the trace: model classes, and what their namespaces hold.
   std::unordered_map<PyObject*, Value*> models;
   std::unordered_map<PyObject*, std::unique_ptr<LocalClass>> localClasses;  // by model
+  std::unordered_map<const Value*, Value*> ids;  // id() of objects that the trace made
   LocalClass* localClass(PyObject* object) const {
     auto found = localClasses.find(object);
     return found == localClasses.end() ? nullptr : found->second.get();
