@@ -130,6 +130,7 @@ Value* lift(Trace& t, ObjectRef object) {
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.snapshot(v);
     if (!c) return nullptr;
     values.push_back(c);

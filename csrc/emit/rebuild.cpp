@@ -462,7 +462,7 @@ void Rebuilder::makeInstance(InstanceValue* i) {
   }
   if (type == partialType()) return makePartial(i);
   if (i->exceptionArgs) return makeException(i);
-  PyTypeObject* base = &PyBaseObject_Type;
+  PyTypeObject* base = i->core ? coreType(type) : &PyBaseObject_Type;
   if (i->contents)
     base = i->contents->kind == Kind::List         ? &PyList_Type
            : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
@@ -479,7 +479,8 @@ void Rebuilder::makeInstance(InstanceValue* i) {
     loadAll(items);
     a.buildTuple(static_cast<int>(items.size()));
   }
-  a.call(immutable ? 2 : 1);
+  if (i->core) load(i->core);
+  a.call(immutable || i->core ? 2 : 1);
   storeTemp(i);
   later([this, i, base, immutable] {
     if (i->contents && !immutable) fillContents(i, i->contents, base);

@@ -240,6 +240,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
+  if (isTensor(a))
+    if (Value* core = coreOf(t, b)) b = core;
+  if (isTensor(b))
+    if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if (isTensor(a) || isTensor(b)) {
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
@@ -302,6 +306,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
+    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
     badOperands(t, names.symbol, inplace, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
@@ -450,6 +455,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
+  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
@@ -566,6 +572,7 @@ bool truth(Trace& t, Value* v) {
     case Kind::DictView: return length(t, v) != 0;
     case Kind::Instance: {
       if (PyObject* c = t.constant(v)) return PyObject_IsTrue(c) > 0;
+      if (Value* core = coreUnless(t, v, {"__bool__", "__len__"})) return truth(t, core);
       if (Value* method = specialMethod(t, v, "__bool__")) {
         Value* answer = call(t, method, {});
         if (t.typeOf(answer) != &PyBool_Type)
@@ -593,6 +600,8 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
 Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
   if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
+  // An int is an index by itself; its __index__ is not asked.
+  if (Value* core = coreOf(t, v); core && t.typeOf(core) == &PyLong_Type) return core;
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
   if (!method) return nullptr;
   Value* index = call(t, method, {});

@@ -86,6 +86,7 @@ Arg operandOf(Trace& t, Value* v) {
     }
     default: break;
   }
+  if (Value* core = coreOf(t, v)) return operandOf(t, core);
   PyObject* c = t.constant(v);
   if (!c) {
     if (v->kind == Kind::Instance && asTuple(v)) return operandOf(t, asTuple(v));

@@ -95,6 +95,7 @@ Value* repr(Trace& t, Value* v) {
   if (isTensor(v) || isLateText(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
+  if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
   struct Leave {
     int& depth;
@@ -151,6 +152,7 @@ Value* str(Trace& t, Value* v) {
   if (isTensor(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);
     Value* method = specialMethod(t, v, "__str__");
@@ -200,6 +202,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
+  if (Value* core = coreUnless(t, v, {"__format__"}); core && (t.typeOf(core) == &PyUnicode_Type || (!overrides(t, v, "__str__") && !overrides(t, v, "__repr__")) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
+    return format(t, core, spec, 0);
   if (isTensor(v) || isLateText(v))
     if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
   if (v->kind == Kind::Instance) {

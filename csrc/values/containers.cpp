@@ -200,6 +200,7 @@ DictKey Trace::keyOf(Value* key) {
       }
       DictKey asked{key, nullptr, 0, true};
       uint64_t before = writes;
+      if (Value* plain = plainKey(*this, key)) return {key, constant(plain), keyOf(plain).hash};
       if (!hashByProgram(*this, key, asked.hash)) break;
       asked.effects = writes != before;
       return asked;

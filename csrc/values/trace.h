@@ -256,6 +256,8 @@ class Trace {
 
 // Answered by the interpreter. hash(v) where Python code says it, alone or inside a tuple; false: v is no such key.
 bool hashByProgram(Trace& t, Value* v, Py_hash_t& hash);
+// The plain value by which an object of a subclass of int, str, ... is hashed and compared; null where v is none.
+Value* plainKey(Trace& t, Value* v);
 // stored == asked, as a dict or set asks it.
 bool equalKeys(Trace& t, Value* stored, Value* asked);
 // True where hashing the object runs Python code.
