@@ -216,23 +216,6 @@ Value* builtinHash(Trace& t, CallArgs& a) {
   return t.integer(k.hash);
 }
 
-Value* builtinId(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "id", 1, 1);
-  Value* v = a.args[0];
-  PyObject* object = nullptr;
-  if (isReal(v))
-    object = t.identity(v);
-  else if (auto* h = dynamic_cast<HeapValue*>(v); h && h->real && h->source) {
-    object = h->real.get();
-    t.facts.identityIs(h->source, object);
-  } else if (isTensor(v) && as<TensorValue>(v)->real && v->source) {
-    object = as<TensorValue>(v)->real;
-    t.facts.identityIs(v->source, object);
-  }
-  if (!object) unsupported(BreakReason::BuiltinCall, "the id of an object made in the function");
-  return t.real(checked(PyLong_FromVoidPtr(object)));
-}
-
 // ---- folds -----------------------------------------------------------------------------------------------------------
 
 Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
@@ -513,7 +496,6 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.divmod", builtinDivmod);
   table.add("builtins.pow", builtinPow);
   table.add("builtins.hash", builtinHash);
-  table.add("builtins.id", builtinId);
   table.add("builtins.min", builtinMin);
   table.add("builtins.max", builtinMax);
   table.add("builtins.sum", builtinSum);

@@ -49,6 +49,7 @@ BuiltinTable& BuiltinTable::get() {
     addCoreBuiltins(made);
     addContainerMethods(made);
     addTypeBuiltins(made);
+    addObjectBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addTorchState(made);
@@ -134,6 +135,7 @@ Value* lift(Trace& t, ObjectRef object) {
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.snapshot(v);
     if (!c) return nullptr;
     values.push_back(c);
@@ -203,6 +205,12 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     if (Value* v = callNative(t, callable, args)) {
       known = true;
       return v;
+    }
+    Value* answer = nullptr;
+    if (convertNumbers(t, callable, args, answer)) {
+      if (!answer) answer = callNative(t, callable, args);
+      known = answer != nullptr;
+      return answer;
     }
   }
   known = false;

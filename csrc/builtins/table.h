@@ -42,6 +42,7 @@ class BuiltinTable {
 void addCoreBuiltins(BuiltinTable& table);
 void addContainerMethods(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
+void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
 void addTorchBuiltins(BuiltinTable& table);
 void addTorchState(BuiltinTable& table);
@@ -64,6 +65,9 @@ Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& 
 
 // Calls of functions that the user's decorators say something about; `known` false for all others.
 Value* callMarked(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+// Functions of math and others that take numbers: objects of Python classes among the arguments become the numbers that they say
+// they are. False: there are none, or one is no number. `answer` is set where the object's own method is all that is asked.
+bool convertNumbers(Trace& t, PyObject* callable, CallArgs& args, Value*& answer);
 // graph_break, skip_frame, step_unsupported: torch's or ours.
 bool isControl(PyObject* callable);
 

@@ -178,12 +178,15 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else if (a.args.size() == 2) {
     cls = a.args[0];
     self = a.args[1];
+  } else if (a.args.size() == 1) {
+    cls = a.args[0];
   } else {
-    unsupported(BreakReason::UnboundSuper, "super() with one argument");
+    raise(t, PyExc_TypeError, "super() takes at most 2 arguments (" + std::to_string(a.args.size()) + " given)");
   }
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
+  if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
     start = reinterpret_cast<PyTypeObject*>(t.identity(self));
   else
@@ -259,6 +262,23 @@ Value* containerNew(Trace& t, CallArgs& a) {
   return i;
 }
 
+// int.__new__, str.__new__, ... of a Python subclass: an instance around the plain value.
+template <PyTypeObject& base>
+Value* coreNew(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(X): X is not a type object");
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  if (!PyType_IsSubtype(type, &base))
+    raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(" + type->tp_name + "): " + type->tp_name + " is not a subtype of " + base.tp_name);
+  CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
+  Value* plain = call(t, t.realShared(reinterpret_cast<PyObject*>(&base)), std::move(rest));
+  if (type == &base) return plain;
+  if (t.typeOf(plain) != &base || isLateText(plain)) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
+  InstanceValue* i = makeInstance(t, type);
+  i->core = plain;
+  return i;
+}
+
 Value* objectSetattr(Trace& t, CallArgs& a) {
   expectArgs(t, a, "__setattr__", 3, 3);
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), a.args[2]);
@@ -328,7 +348,8 @@ Value* exceptionAddNote(Trace& t, CallArgs& a) {
 
 Value* typeCall(Trace& t, CallArgs& a) {
   Value* cls = a.args.at(0);
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::ObjectConstruction, "type.__call__");
+  if (!isReal(cls) || !PyType_Check(realObject(cls)))
+    raise(t, PyExc_TypeError, std::string("descriptor '__call__' requires a 'type' object but received a '") + t.typeOf(cls)->tp_name + "'");
   CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
   return construct(t, reinterpret_cast<PyTypeObject*>(t.identity(cls)), cls, std::move(rest));
 }
@@ -442,6 +463,11 @@ void addTypeBuiltins(BuiltinTable& table) {
   for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__",
                            "builtins.frozenset.__new__", "collections.OrderedDict.__new__"})
     table.add(path, containerNew);
+  table.add("builtins.int.__new__", coreNew<PyLong_Type>);
+  table.add("builtins.float.__new__", coreNew<PyFloat_Type>);
+  table.add("builtins.complex.__new__", coreNew<PyComplex_Type>);
+  table.add("builtins.str.__new__", coreNew<PyUnicode_Type>);
+  table.add("builtins.bytes.__new__", coreNew<PyBytes_Type>);
   table.add("types.FunctionType.__get__", functionGet);
   table.add("types.FunctionType.__call__", functionCall);
   table.add("types.MethodType.__call__", functionCall);

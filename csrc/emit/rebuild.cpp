@@ -206,8 +206,8 @@ void Rebuilder::make(Value* v) {
       auto* s = as<SuperValue>(v);
       a.loadConst(asObject(&PySuper_Type));
       loadType(s->thisClass);
-      load(s->self);
-      a.call(2);
+      if (s->self) load(s->self);
+      a.call(s->self ? 2 : 1);
       return storeTemp(v);
     }
     case Kind::Property: {
@@ -497,7 +497,7 @@ void Rebuilder::makeInstance(InstanceValue* i) {
   }
   if (type == partialType()) return makePartial(i);
   if (i->exceptionArgs) return makeException(i);
-  PyTypeObject* base = &PyBaseObject_Type;
+  PyTypeObject* base = i->core ? coreType(type) : &PyBaseObject_Type;
   if (i->contents)
     base = i->contents->kind == Kind::List         ? &PyList_Type
            : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
@@ -514,7 +514,8 @@ void Rebuilder::makeInstance(InstanceValue* i) {
     loadAll(items);
     a.buildTuple(static_cast<int>(items.size()));
   }
-  a.call(immutable ? 2 : 1);
+  if (i->core) load(i->core);
+  a.call(immutable || i->core ? 2 : 1);
   storeTemp(i);
   later([this, i, base, immutable] {
     if (i->contents && !immutable) fillContents(i, i->contents, base);

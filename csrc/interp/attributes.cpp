@@ -85,6 +85,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
   }
   if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) {
     if (!instance) return t.realShared(d);
+    static PyObject* plainClass = typeLookup(&PyBaseObject_Type, interned("__class__"));
+    if (d == plainClass) return typeValue(t, instance);
     if (instance->kind == Kind::Instance) {
       auto* i = as<InstanceValue>(instance);
       std::string attribute = textOf(name);
@@ -150,6 +152,12 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a " + owner->tp_name + " object");
   }
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
+  if (kind == &PySuper_Type) {
+    // One that was made without an object is bound to the instance.
+    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))), of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
+    if (!instance || bound.get() != Py_None) return pinnedValue(t, d);
+    return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, of.get()), instance}, {}});
+  }
   // A descriptor written in Python: its __get__ is a function on its type.
   PyObject* getter = lookUp(t, kind, interned("__get__"));
   if (getter && PyFunction_Check(getter)) {
@@ -289,7 +297,16 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
 }
 
 Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
-  if (textOf(name) == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type));
+  std::string attribute = textOf(name);
+  auto own = [&]() -> Value* {
+    if (attribute == "__thisclass__") return pinnedValue(t, reinterpret_cast<PyObject*>(super->thisClass));
+    if (attribute == "__self__") return super->self ? super->self : t.none();
+    if (attribute == "__self_class__") return super->self ? pinnedValue(t, reinterpret_cast<PyObject*>(super->startType)) : t.none();
+    PyObject* d = typeLookup(&PySuper_Type, name);
+    return d ? bindDescriptor(t, d, super, &PySuper_Type, name) : nullptr;
+  };
+  if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type));
+  if (!super->self) return own();
   PyObject* mro = super->startType->tp_mro;
   Py_ssize_t n = PyTuple_GET_SIZE(mro), i = 0;
   while (i < n && PyTuple_GET_ITEM(mro, i) != reinterpret_cast<PyObject*>(super->thisClass)) i++;
@@ -305,7 +322,21 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
     if (!Py_TYPE(found)->tp_descr_get) return pinnedValue(t, found);
     return bindDescriptor(t, found, onClass ? nullptr : super->self, super->startType, name);
   }
-  return nullptr;
+  return own();
+}
+
+// The symbolic form of a real super object.
+SuperValue* superValue(Trace& t, Value* object) {
+  PyObject* real = realObject(object);
+  auto part = [&](const char* attribute) {
+    ObjectRef held = checked(PyObject_GenericGetAttr(real, interned(attribute)));
+    return object->source ? t.wrap(held.get(), t.sources.attr(object->source, interned(attribute))) : t.real(std::move(held));
+  };
+  t.typeOf(object);
+  auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(part("__thisclass__")));
+  Value* start = part("__self_class__");
+  if (isReal(start, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
+  return t.make<SuperValue>(thisClass, part("__self__"), reinterpret_cast<PyTypeObject*>(t.identity(start)));
 }
 
 Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
@@ -430,6 +461,7 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
         return getAttrOrNull(t, bindDescriptor(t, typeLookup(&PyMethod_Type, func), object, t.typeOf(object), func), name);
       }
       PyTypeObject* type = t.typeOf(object);
+      if (type == &PySuper_Type) return superAttr(t, superValue(t, object), name);
       if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr)
         return genericGetAttr(t, object, type, name);
       // C types with their own attribute code: an answer that is C data can still be read.
@@ -561,6 +593,37 @@ bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 }  // namespace
 
+namespace {
+
+// Sets __class__ or __dict__ of an instance that the trace made. False: it cannot be followed.
+bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
+  std::string attribute = textOf(name);
+  if (attribute == "__dict__") {
+    DictValue* d = value->kind == Kind::Dict ? as<DictValue>(value) : nullptr;
+    if (!d) raise(t, PyExc_TypeError, std::string("__dict__ must be set to a dictionary, not a '") + t.typeOf(value)->tp_name + "'");
+    if (d->real || d->instance || d->type != &PyDict_Type || i->type->tp_dictoffset == 0) return false;
+    if (i->dict) t.journal.set(i->dict->instance, nullptr);
+    t.journal.set(d->instance, i);
+    t.journal.set(i->dict, d);
+    return true;
+  }
+  if (attribute != "__class__" || i->contents || i->exceptionArgs || i->lateText || i->type->tp_new != PyBaseObject_Type.tp_new) return false;
+  // CPython says whether the two classes are alike enough.
+  PyObject* type = isReal(value) ? t.identity(value) : Py_None;
+  if (!PyType_Check(type)) raise(t, PyExc_TypeError, std::string("__class__ must be set to a class, not '") + t.typeOf(value)->tp_name + "' object");
+  ObjectRef nothing = checked(PyTuple_New(0));
+  ObjectRef blank = checked(PyBaseObject_Type.tp_new(i->type, nothing.get(), nullptr));
+  if (PyObject_GenericSetAttr(blank.get(), name, type) < 0) raiseCurrent(t);
+  auto* to = reinterpret_cast<PyTypeObject*>(type);
+  if (lookUp(t, to, interned("__del__"))) unsupported(BreakReason::FinalizerClass, std::string("making a ") + to->tp_name + ", which has a __del__");
+  t.keep(ObjectRef::share(type));
+  t.journal.set(i->type, to);
+  t.writes++;
+  return true;
+}
+
+}  // namespace
+
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
@@ -605,6 +668,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       if (!value && !bindDescriptor(t, d, object, type, name)) raise(t, PyExc_AttributeError, textOf(name));
       return setSlot(t, i, name, value);
     }
+    if (Py_TYPE(d) == &PyGetSetDescr_Type && !i->real && value && replacePart(t, i, name, value)) return;
     PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
     if (setter && PyFunction_Check(setter)) {
       CallArgs args{{pinnedValue(t, d), object}, {}};

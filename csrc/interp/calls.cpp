@@ -215,6 +215,8 @@ FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* glob
 Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   FunctionParts parts = partsOf(t, function);
+  if (parts.closure)
+    if (Value* v = callKnownCode(t, parts.code, parts.closure, args, isReal(function) ? realObject(function) : nullptr)) return v;
   const Code& code = decode(reinterpret_cast<PyCodeObject*>(parts.code));
   FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
   bind(t, *f, parts, args);

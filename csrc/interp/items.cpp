@@ -176,7 +176,11 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
 }
 
 Value* getItem(Trace& t, Value* container, Value* key) {
+  if (Value* core = coreUnless(t, container, {"__getitem__"})) container = core;
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
+  if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
+      !as<InstanceValue>(key)->contents)
+    if (Value* index = indexValue(t, key)) key = index;
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (ListValue* l = asList(container)) {
@@ -321,6 +325,7 @@ void delItem(Trace& t, Value* container, Value* key) {
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
+  if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
     long long n = indexArgument(t, call(t, method, {}));
@@ -359,6 +364,10 @@ Py_ssize_t length(Trace& t, Value* v) {
 }
 
 bool contains(Trace& t, Value* container, Value* item) {
+  if (Value* core = coreUnless(t, container, {"__contains__"})) {
+    Value* part = coreOf(t, item);
+    return contains(t, core, part ? part : item);
+  }
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
   if (Value* method = pythonSpecial(t, container, "__contains__")) {
     if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
@@ -407,6 +416,7 @@ bool contains(Trace& t, Value* container, Value* item) {
 // ---- iteration -------------------------------------------------------------------------------------------------------
 
 Value* iterate(Trace& t, Value* v) {
+  if (Value* core = coreUnless(t, v, {"__iter__"}); core && t.typeOf(core)->tp_iter) return iterate(t, core);
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
     case Kind::Iterator: t.typeOf(v); return v;

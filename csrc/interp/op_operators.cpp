@@ -200,6 +200,9 @@ Value* itemsOfOperand(Trace& t, Value* v, long most = -1) {
 void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
   Value* iterable = itemsOfOperand(t, f.pop());
   auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
+  PyTypeObject* type = t.typeOf(iterable);
+  if (!type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item))
+    raise(t, PyExc_TypeError, std::string("Value after * must be an iterable, not ") + type->tp_name);
   for (Value* v : itemsOf(t, iterable)) t.append(l, v);
 }
 

@@ -194,6 +194,15 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
 }
 
 [[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
+  // Sequences are asked last, and say it in their own words.
+  PyTypeObject *left = t.typeOf(a), *right = t.typeOf(b);
+  auto repeats = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_repeat; };
+  if (*symbol == '*' && symbol[1] == 0 && (repeats(left) || repeats(right)))
+    raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
+  for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
+    if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
+      raise(t, PyExc_TypeError,
+            std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
             t.typeOf(b)->tp_name + "'");
@@ -244,6 +253,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
+  if (isTensor(a))
+    if (Value* core = coreOf(t, b)) b = core;
+  if (isTensor(b))
+    if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if (isTensor(a) || isTensor(b)) {
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
@@ -308,6 +321,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
+    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
     refuseOwnMethod(t, a, names.method);
     refuseOwnMethod(t, b, names.reflected);
     badOperands(t, names.symbol, inplace, a, b);
@@ -413,6 +427,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (Value* v = openNumberCompare(t, op, a, b)) return v;
   if (isNumber(a) || isNumber(b))
     if (Value* v = numberCompare(t, op, a, b)) return v;
+  // ids of objects that the trace made.
+  if (isLateText(a) && isLateText(b) && t.typeOf(a) == &PyLong_Type && t.typeOf(b) == &PyLong_Type && (op == Py_EQ || op == Py_NE))
+    return t.boolean((a == b) == (op == Py_EQ));
   PyObject* ca = isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
@@ -498,6 +515,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
+  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
@@ -617,6 +635,7 @@ bool truth(Trace& t, Value* v) {
     case Kind::DictView: return length(t, v) != 0;
     case Kind::Instance: {
       if (PyObject* c = t.constant(v)) return PyObject_IsTrue(c) > 0;
+      if (Value* core = coreUnless(t, v, {"__bool__", "__len__"})) return truth(t, core);
       if (Value* method = specialMethod(t, v, "__bool__")) {
         Value* answer = call(t, method, {});
         if (t.typeOf(answer) != &PyBool_Type)
@@ -645,6 +664,8 @@ Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
   if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
   if (isNumber(v)) t.constant(v);
+  // An int is an index by itself; its __index__ is not asked.
+  if (Value* core = coreOf(t, v); core && t.typeOf(core) == &PyLong_Type) return core;
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
   if (!method) return nullptr;
   Value* index = call(t, method, {});

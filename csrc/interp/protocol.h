@@ -100,6 +100,16 @@ DictValue* mergedAsDict(Trace& t, Value* v);
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
 
+// ---- subclasses of int, float, complex, str, bytes ----
+// The base among these of a Python class, or null.
+PyTypeObject* coreType(PyTypeObject* type);
+// The plain value of an object of such a class; null where v is none, or its value cannot be guarded.
+Value* coreOf(Trace& t, Value* v);
+// The same, where the class has none of these methods written in Python.
+Value* coreUnless(Trace& t, Value* v, std::initializer_list<const char*> methods);
+// The type of v has a method of that name that is no C code of a builtin type.
+bool overrides(Trace& t, Value* v, const char* method);
+
 // ---- types ----
 bool isInstance(Trace& t, Value* v, Value* classInfo);
 bool isSubclass(Trace& t, Value* cls, Value* classInfo);

@@ -107,6 +107,7 @@ Arg operandInside(Trace& t, Value* v, int depth) {
     }
     default: break;
   }
+  if (Value* core = coreOf(t, v)) return operandOf(t, core);
   PyObject* c = t.constant(v);
   if (!c) {
     if (v->kind == Kind::Instance && asTuple(v)) return operandInside(t, asTuple(v), depth + 1);
@@ -121,6 +122,8 @@ Arg operandInside(Trace& t, Value* v, int depth) {
       unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
     }
   }
+  // Its memory is not that of the tensors that stand for the operands while shapes are asked.
+  if (std::strstr(Py_TYPE(c)->tp_name, "Storage")) unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
   arg.object = ObjectRef::share(c);
   return arg;
 }

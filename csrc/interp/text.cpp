@@ -98,6 +98,7 @@ Value* repr(Trace& t, Value* v) {
   if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
+  if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
   struct Leave {
     int& depth;
@@ -154,6 +155,7 @@ Value* str(Trace& t, Value* v) {
   if (isTensor(v) || isNumber(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);
     Value* method = specialMethod(t, v, "__str__");
@@ -179,6 +181,18 @@ Value* str(Trace& t, Value* v) {
     }
   }
   if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
+  if (isReal(v) && PyExceptionInstance_Check(realObject(v))) {
+    static PyObject* strName = PyUnicode_InternFromString("__str__");
+    static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
+    PyObject* method = lookUp(t, t.typeOf(v), strName);
+    if (PyFunction_Check(method)) return call(t, specialMethod(t, v, "__str__"), {});
+    if (method == plain) {
+      Value* args = getAttr(t, v, "args");
+      std::vector<Value*> items = itemsOf(t, args);
+      if (items.empty()) return t.string("");
+      return items.size() == 1 ? str(t, items[0]) : repr(t, args);
+    }
+  }
   return repr(t, v);
 }
 
@@ -192,6 +206,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
+  if (Value* core = coreUnless(t, v, {"__format__"}); core && (t.typeOf(core) == &PyUnicode_Type || (!overrides(t, v, "__str__") && !overrides(t, v, "__repr__")) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
+    return format(t, core, spec, 0);
   if (isNumber(v) && cs) {
     // A specification that fails must fail here: another number of the type is asked.
     ObjectRef one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));

@@ -209,6 +209,7 @@ DictKey Trace::keyOf(Value* key) {
       PyTypeObject* type = typeOf(key);
       if (type->tp_hash == PyObject_HashNotImplemented) raise(*this, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
+      if (i->lateText && type == &PyLong_Type) return identityKey(i, nullptr);  // an id()
       if (i->real && isEnumMember(i->real.get())) {
         // Members are singletons: equal means identical.
         if (i->source) facts.identityIs(i->source, i->real.get());
@@ -218,6 +219,7 @@ DictKey Trace::keyOf(Value* key) {
       }
       DictKey asked{key, nullptr, 0, true};
       uint64_t before = writes;
+      if (Value* plain = plainKey(*this, key)) return {key, constant(plain), keyOf(plain).hash};
       if (!hashByProgram(*this, key, asked.hash)) break;
       asked.effects = writes != before;
       return asked;

@@ -373,8 +373,10 @@ PyObject* Trace::constant(Value* v) {
       ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
       for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(items[i]).release());
       if (t->type != &PyTuple_Type) {
+        if (localClass(t->type)) return nullptr;
+        ObjectRef args = checked(PyTuple_Pack(1, made.get()));
         if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(t->type), "_make"))
-          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "(O)", made.get()));
+          made = checked(PyTuple_Type.tp_new(t->type, args.get(), nullptr));
         else
           made = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t->type), made.get()));
       }

@@ -146,6 +146,7 @@ class Trace {
   // Real objects that stand for values of the trace: model classes, and what their namespaces hold.
   std::unordered_map<PyObject*, Value*> models;
   std::unordered_map<PyObject*, std::unique_ptr<LocalClass>> localClasses;  // by model
+  std::unordered_map<const Value*, Value*> ids;  // id() of objects that the trace made
   LocalClass* localClass(PyObject* object) const {
     auto found = localClasses.find(object);
     return found == localClasses.end() ? nullptr : found->second.get();
@@ -293,6 +294,8 @@ class Trace {
 
 // Answered by the interpreter. hash(v) where Python code says it, alone or inside a tuple; false: v is no such key.
 bool hashByProgram(Trace& t, Value* v, Py_hash_t& hash);
+// The plain value by which an object of a subclass of int, str, ... is hashed and compared; null where v is none.
+Value* plainKey(Trace& t, Value* v);
 // stored == asked, as a dict or set asks it.
 bool equalKeys(Trace& t, Value* stored, Value* asked);
 // True where hashing the object runs Python code.

@@ -178,6 +178,7 @@ struct InstanceValue final : HeapValue {
   std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
   HeapValue* contents = nullptr;                    // ListValue, DictValue, TupleValue, SetValue
   Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
+  Value* core = nullptr;                            // subclasses of int, str, ...: the plain value
   std::unique_ptr<LateCall> lateText;               // a str that shows tensors: made after the graph
 };
 
