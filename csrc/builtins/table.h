@@ -48,6 +48,7 @@ void addTorchState(BuiltinTable& table);
 void addFunctorchBuiltins(BuiltinTable& table);
 void addOutputBuiltins(BuiltinTable& table);
 void addExceptionBuiltins(BuiltinTable& table);
+void addImportBuiltins(BuiltinTable& table);
 
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);

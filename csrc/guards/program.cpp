@@ -21,6 +21,7 @@ bool isFunctionWith(PyObject* value, const GuardFact& fact) {
 
 // The slot is unset, or the C attribute raises AttributeError. Python code is not run: anything else counts as there.
 bool lacksAttr(PyObject* value, PyObject* name) {
+  if (PyCell_Check(value)) return PyCell_GET(value) == nullptr;  // its one attribute raises ValueError
   PyObject* descriptor = typeLookup(Py_TYPE(value), name);
   if (descriptor == nullptr) return true;
   SlotRead slot = readSlot(value, name);

@@ -82,6 +82,8 @@ Py_ssize_t length(Trace& t, Value* v);
 Value* iterate(Trace& t, Value* v);
 Value* next(Trace& t, Value* iterator);  // null: exhausted
 std::vector<Value*> itemsOf(Trace& t, Value* iterable);
+// The same, with a TypeError of the given text where v can not be iterated over.
+std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal);
 // The same where the order does not matter, so that a set's is not relied on.
 std::vector<Value*> unorderedItems(Trace& t, Value* iterable);
 // The list, tuple, dict or set inside v: v itself, or the contents of an instance of a subclass. Null where there is none.
