@@ -168,6 +168,8 @@ Value* builtinRepr(Trace& t, CallArgs& a) {
 }
 Value* builtinFormat(Trace& t, CallArgs& a) {
   expectArgs(t, a, "format", 1, 2);
+  if (a.args.size() > 1 && !PyType_IsSubtype(t.typeOf(a.args[1]), &PyUnicode_Type))
+    raise(t, PyExc_TypeError, std::string("format() argument 2 must be str, not ") + t.typeOf(a.args[1])->tp_name);
   return format(t, a.args[0], a.args.size() > 1 ? a.args[1] : nullptr, 0);
 }
 

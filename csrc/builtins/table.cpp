@@ -60,6 +60,7 @@ BuiltinTable& BuiltinTable::get() {
     addRandomBuiltins(made);
     addNumberBuiltins(made);
     addExceptionBuiltins(made);
+    addImportBuiltins(made);
     return made;
   }();
   return table;
@@ -158,6 +159,20 @@ bool isPureType(PyTypeObject* type) {
          type == &PySlice_Type;
 }
 
+// int.__eq__(1, instance), str.__lt__("a", instance): a comparison of a number or text with an object of a class of its own.
+bool knowsNothingOf(Trace& t, PyObject* descriptor, const CallArgs& args) {
+  if (args.args.size() != 2 || !args.kwargs.empty() || args.args[1]->kind != Kind::Instance || !t.constant(args.args[0])) return false;
+  const char* name = PyUnicode_AsUTF8(reinterpret_cast<PyDescrObject*>(descriptor)->d_name);
+  bool compares = false;
+  for (const char* comparison : {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}) compares |= name && std::strcmp(name, comparison) == 0;
+  if (!compares) return false;
+  PyTypeObject* other = t.typeOf(args.args[1]);
+  for (PyTypeObject* base :
+       {&PyLong_Type, &PyFloat_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type, &PyTuple_Type, &PyFrozenSet_Type, &PySet_Type})
+    if (PyType_IsSubtype(other, base)) return false;
+  return true;
+}
+
 // C functions of these modules have no effects.
 bool isPureModule(PyObject* callable) {
   if (!PyCFunction_Check(callable)) return false;
@@ -199,6 +214,10 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   if (!pure && PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
+  }
+  if (pure && kind == &PyWrapperDescr_Type && knowsNothingOf(t, callable, args)) {
+    known = true;
+    return t.realShared(Py_NotImplemented);
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);

@@ -565,6 +565,25 @@ Value* pythonMethod(Trace& t, Value* object, const char* name) {
 
 namespace {
 
+// What calls of the function read. False for all other attributes.
+bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Value* value) {
+  bool none = !value || isReal(value, Py_None);
+  if (name == "__defaults__" || name == "__kwdefaults__") {
+    bool positional = name == "__defaults__";
+    if (!none && !(positional ? static_cast<Value*>(asTuple(value)) : asDict(value)) && !(isReal(value) && PyTuple_Check(realObject(value))))
+      raise(t, PyExc_TypeError, name + " must be set to a " + (positional ? "tuple" : "dict") + " object");
+    t.journal.set(positional ? fn->defaults : fn->kwdefaults, none ? nullptr : value);
+    return true;
+  }
+  if (name == "__annotations__") {
+    t.journal.set(fn->annotations, none ? nullptr : value);
+    return true;
+  }
+  if (name == "__code__" || name == "__closure__" || name == "__globals__" || name == "__builtins__")
+    unsupported(BreakReason::AttributeWrite, "setting '" + name + "' of a function");
+  return false;
+}
+
 // An attribute of a real object that the trace does not model otherwise. False: it cannot be followed.
 bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   PyObject* real = realObject(object);
@@ -635,11 +654,12 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   if (object->kind != Kind::Instance) {
     if (object->kind == Kind::Function) {
       auto* fn = as<FunctionValue>(object);
+      if (setFunctionField(t, fn, textOf(name), value)) return;
       if (!fn->dict) t.journal.set(fn->dict, t.dict());
       if (value)
         t.dictSet(fn->dict, t.keyOf(t.realShared(name)), value);
-      else
-        t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
+      else if (!t.dictDelete(fn->dict, t.keyOf(t.realShared(name))))
+        attributeError(t, object, name);
       return;
     }
     if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))

@@ -480,6 +480,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
+  if (!PyCallable_Check(object)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
   unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
 }
 

@@ -243,6 +243,12 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
 }
 
+std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal) {
+  PyTypeObject* type = t.typeOf(v);
+  if (!type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item)) raise(t, PyExc_TypeError, refusal);
+  return itemsOf(t, v);
+}
+
 void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (Value* method = pythonSpecial(t, container, "__setitem__")) {
     call(t, method, {{key, value}, {}});
@@ -253,7 +259,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
     std::vector<Value*> items = l->items;
     if (isSlice(key)) {
       SliceRange r = sliceRange(t, key, items.size());
-      std::vector<Value*> fresh = itemsOf(t, value);
+      std::vector<Value*> fresh = itemsOr(t, value, r.step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
       if (r.step == 1) {
         Py_ssize_t stop = std::max(r.start, r.stop);
         items.erase(items.begin() + r.start, items.begin() + stop);

@@ -174,50 +174,7 @@ void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {
   f.push(exception);
 }
 
-// ---- imports and rare ops --------------------------------------------------------------------------------------------
-
-void handleImportName(Trace& t, FrameState& f, const Instr& in) {
-  Value* fromlist = f.pop();
-  Value* level = f.pop();
-  PyObject* from = t.constant(fromlist);
-  std::optional<long long> n = asInteger(t, level);
-  if (!from || !n) unsupported(BreakReason::Import, "an import with computed names");
-  ObjectRef module = ObjectRef::steal(PyImport_ImportModuleLevelObject(in.object, f.globals, nullptr, from, static_cast<int>(*n)));
-  if (!module) raiseCurrent(t);
-  // What sys.modules says is what the import statement gives: guarded there.
-  PyObject* modules = PyImport_GetModuleDict();
-  PyObject* name = PyModule_Check(module.get()) ? PyModule_GetNameObject(module.get()) : nullptr;
-  if (!name) {
-    PyErr_Clear();
-    f.push(t.real(std::move(module)));
-    return;
-  }
-  ObjectRef ownedName = ObjectRef::steal(name);
-  if (PyDict_GetItemWithError(modules, name) == module.get()) {
-    const Source* s = t.sources.dictItem(t.sources.pinned(modules), name);
-    f.push(t.wrap(module.get(), s));
-  } else {
-    f.push(t.real(std::move(module)));
-  }
-}
-
-void handleImportFrom(Trace& t, FrameState& f, const Instr& in) {
-  Value* module = f.top();
-  Value* v = getAttrOrNull(t, module, in.object);
-  if (!v) {
-    PyObject* object = isReal(module) ? realObject(module) : nullptr;
-    ObjectRef name = object && PyModule_Check(object) ? ObjectRef::steal(PyModule_GetNameObject(object)) : nullptr;
-    PyErr_Clear();
-    ObjectRef full = name ? ObjectRef::steal(PyUnicode_FromFormat("%U.%U", name.get(), in.object)) : nullptr;
-    PyObject* sub = full ? PyDict_GetItemWithError(PyImport_GetModuleDict(), full.get()) : nullptr;
-    if (!sub) {
-      const char* text = PyUnicode_AsUTF8(in.object);
-      raise(t, PyExc_ImportError, std::string("cannot import name '") + (text ? text : "?") + "'");
-    }
-    v = t.wrap(sub, t.sources.dictItem(t.sources.pinned(PyImport_GetModuleDict()), full.get()));
-  }
-  f.push(v);
-}
+// ---- rare ops --------------------------------------------------------------------------------------------------------
 
 #define CD_REFUSED(name, text) \
   void handle##name(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, text); }

@@ -461,7 +461,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   }
   if (a->kind == Kind::BoundMethod && b->kind == Kind::BoundMethod && (op == Py_EQ || op == Py_NE)) {
     auto *x = as<BoundMethodValue>(a), *y = as<BoundMethodValue>(b);
-    return t.boolean((isSame(t, x->self, y->self) && isSame(t, x->function, y->function)) == (op == Py_EQ));
+    return t.boolean((isSame(t, x->self, y->self) && equals(t, x->function, y->function)) == (op == Py_EQ));
   }
   if (t.typeOf(a) == &PySlice_Type && t.typeOf(b) == &PySlice_Type) return compareOp(t, op, partsOfSlice(t, a), partsOfSlice(t, b));
   if (isSequenceLike(a) && isSequenceLike(b)) {

@@ -87,6 +87,8 @@ Value* next(Trace& t, Value* iterator);  // null: exhausted
 std::vector<Value*> itemsOf(Trace& t, Value* iterable);
 // More items than this are not taken one by one, nor made: CPython does it.
 constexpr size_t kMostItems = 1'000'000;
+// The same, with a TypeError of the given text where v can not be iterated over.
+std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal);
 // The same where the order does not matter, so that a set's is not relied on.
 std::vector<Value*> unorderedItems(Trace& t, Value* iterable);
 // The list, tuple, dict or set inside v: v itself, or the contents of an instance of a subclass. Null where there is none.

@@ -231,6 +231,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
       raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
   }
   if (!c) {
+    if (cs && PyUnicode_GetLength(cs) > 0 && conversion == 0 && !isTensor(v))
+      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
     c = t.constant(v);

@@ -276,7 +276,7 @@ def comprehension_with_exception(x):
     return x + 1, log
 
 
-@case(lambda: (t(3),))
+@case(lambda: (t(3),), graphs=0)
 def dict_and_set_displays(x):
     k = "k"
     d = {k: 1, "l": x, **{k: 2}}
@@ -357,7 +357,7 @@ def slicing_forms(x, items):
     )  # fmt: skip
 
 
-@case(lambda: (t(3), [1, 2, 3, 4, 5, 6]), captures=(1, 0))
+@case(lambda: (t(3), [1, 2, 3, 4, 5, 6]), graphs=0)
 def slice_assignment(x, items):
     mine = list(range(8))
     mine[1:3] = "abc"
@@ -464,11 +464,12 @@ def assert_on_tensor_value(x):
     return y * 2
 
 
-@case(lambda: (t(3),), skip="*")
-def failing_assert_on_tensor_value(x):
-    y = x + 1
-    assert y.sum() < 0, f"sum of {y.shape}"
-    return y * 2
+@scenario(skip="*")
+def failing_assert_on_tensor_value():
+    # pytest rewrites asserts of this file
+    space = {}
+    exec("def f(x):\n    y = x + 1\n    assert y.sum() < 0, f'sum of {y.shape}'\n    return y * 2", space)
+    return Setup(space["f"], lambda: (t(3),))
 
 
 # ---- imports ----
@@ -546,7 +547,7 @@ def relative_imports():
     return Setup(f, lambda: (t(3),), changes=(lambda: setattr(sibling, "SCALE", 5),), cleanup=cleanup)
 
 
-@case(lambda: (t(3),))
+@case(lambda: (t(3),), skip="UnknownFunction")
 def star_import_in_module_code(x):
     names = {}
     exec("from math import *", names)
@@ -555,12 +556,11 @@ def star_import_in_module_code(x):
 
 # ---- globals ----
 
-counter = 0
 box = [1]
+GLOBALS = """
+counter = 0
 
-
-@case(lambda: (t(3),), captures=(1, 1))
-def global_writes(x):
+def f(x):
     global counter, made_here
     counter += 1
     made_here = x + counter
@@ -568,9 +568,17 @@ def global_writes(x):
     r = made_here
     del made_here
     try:
-        made_here  # noqa: B018
+        made_here
     except NameError as error:
         return r, n, error.args
+"""
+
+
+@scenario(captures=(1, 1))
+def global_writes():
+    space = {}
+    exec(GLOBALS, space)
+    return Setup(space["f"], lambda: (t(3),), lambda: (space["counter"], "made_here" in space))
 
 
 @scenario(after_change=(1,))
