@@ -341,3 +341,54 @@ class PendingHandle:
 
     def __exit__(self, kind, value, traceback):
         torch._dynamo.graph_break()
+
+
+class _TorchFunctionState:
+    def __init__(self, state):
+        self.state = state
+
+    def __enter__(self):
+        self.before = torch._C._get_torch_function_state()
+        if self.before != torch._C._TorchFunctionState.ALL_DISABLED:
+            torch._C._set_torch_function_state(self.state)
+
+    def __exit__(self, kind, value, traceback):
+        torch._C._set_torch_function_state(self.before)
+
+
+class _NowrapFunctions:
+    def __contains__(self, function):
+        return is_nowrap_function(function)
+
+
+def is_nowrap_function(function):
+    """Answered by the interpreter."""
+    raise NotImplementedError
+
+
+def get_default_nowrap_functions():
+    return _NowrapFunctions()
+
+
+def disable_torch_function_subclass():
+    return _TorchFunctionState(torch._C._TorchFunctionState.SUBCLASSES_DISABLED)
+
+
+def disable_torch_function():
+    return _TorchFunctionState(torch._C._TorchFunctionState.ALL_DISABLED)
+
+
+def group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+    """torch._C._group_tensors_by_device_and_dtype."""
+    groups = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        key = (first.device, first.dtype)
+        if key not in groups:
+            groups[key] = ([[] for _ in tensorlistlist], [])
+        lists, indices = groups[key]
+        for tensors, grouped in zip(tensorlistlist, lists):
+            if tensors:
+                grouped.append(tensors[i])
+        if with_indices:
+            indices.append(i)
+    return groups

@@ -49,6 +49,7 @@ void addFunctorchBuiltins(BuiltinTable& table);
 void addOutputBuiltins(BuiltinTable& table);
 void addAutogradBuiltins(BuiltinTable& table);
 void addCheckpointBuiltins(BuiltinTable& table);
+void addTorchFunctionBuiltins(BuiltinTable& table);
 
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
