@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import operator
 import sys
@@ -316,6 +317,34 @@ def _handles_plainly(handler):
 
 
 # ---- torch.autograd ----
+
+
+def function_apply(cls, *args, **kwargs):
+    """torch.autograd.Function.apply outside of torch.func's transforms."""
+    if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
+        args, kwargs = _with_defaults(cls.forward, args, kwargs)
+    return super(torch.autograd.Function, cls).apply(*args, **kwargs)
+
+
+def _with_defaults(function, args, kwargs):
+    code = getattr(function, "__code__", None)
+    if code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and not code.co_kwonlyargcount:
+        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
+        defaults = function.__defaults__ or ()
+        values, given = list(args), dict(kwargs)
+        for i in range(len(args), code.co_argcount):
+            name = code.co_varnames[i]
+            if name in names and name in given:
+                values.append(given.pop(name))
+            elif i >= code.co_argcount - len(defaults):
+                values.append(defaults[i - code.co_argcount])
+            else:
+                break
+        if not given and len(values) == code.co_argcount:
+            return values, {}
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
 
 
 class FunctionContext(torch.autograd.function.FunctionCtx):

@@ -342,6 +342,7 @@ Py_ssize_t length(Trace& t, Value* v) {
   }
   if (v->kind == Kind::DictView) return static_cast<Py_ssize_t>(t.dictLength(as<DictValue>(as<DictViewValue>(v)->owner)));
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return static_cast<Py_ssize_t>(indexArgument(t, call(t, specialMethod(t, v, "__len__"), {})));
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "len() of a 0-d tensor");
@@ -437,6 +438,7 @@ Value* iterate(Trace& t, Value* v) {
     return it;
   }
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return call(t, specialMethod(t, v, "__iter__"), {});
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "iteration over a 0-d tensor");
