@@ -54,6 +54,8 @@ const char* factLabel(FactKind kind) {
     case FactKind::LacksAttr: return "NOT_HASATTR";
     case FactKind::AbcToken: return "ABC_TOKEN_MATCH";
     case FactKind::DynamicBranch: return "BOOL_MATCH";
+    case FactKind::Written:
+    case FactKind::Overlap: return "STORAGE_OVERLAPPING";
     case FactKind::IntRange: return "INT_RANGE";
   }
   return "?";
@@ -98,6 +100,9 @@ class Explainer {
       case FactKind::LacksAttr: return "not hasattr(" + subject + ", " + reprOf(object) + ")";
       case FactKind::AbcToken: return "abc.get_cache_token() == " + std::to_string(fact.number);
       case FactKind::DynamicBranch: return fact.number ? "bool(" + subject + ")" : "not " + subject;
+      case FactKind::Written: return "the memory of " + subject + ", which is written to, overlaps with no other input's";
+      case FactKind::Overlap:
+        return "the memory of " + subject + " and " + name(fact.other) + " overlaps, " + std::to_string(fact.number) + " bytes apart";
       case FactKind::IntRange: {
         if (fact.number == fact.upper) return subject + " == " + std::to_string(fact.number);
         std::string lower = fact.number == INT64_MIN ? "" : std::to_string(fact.number) + " <= ";
@@ -269,6 +274,17 @@ class Explainer {
     }
   }
 
+  // Said once, by the first of the facts about memory.
+  std::string memoryMiss(const GuardFact& fact) {
+    std::vector<PyObject*> values;
+    for (size_t reg = 0; reg < program_.sources_.size(); reg++) values.push_back(value(static_cast<int32_t>(reg)));
+    MemoryGuard::Overlap pair{};
+    bool overlapsNow = false;
+    if (!program_.memory_.firstMiss(values.data(), pair, overlapsNow)) return {};
+    return condition(fact) + "  # actual: that of " + name(static_cast<int32_t>(pair.first)) + " and " + name(static_cast<int32_t>(pair.second)) +
+           (overlapsNow ? " overlaps" : " does not overlap so");
+  }
+
   std::string missOf(const GuardFact& fact) {
     PyObject* subject = fact.reg >= 0 ? value(fact.reg) : nullptr;
     if (fact.reg >= 0 && subject == nullptr) return absent(fact.reg);
@@ -305,6 +321,8 @@ class Explainer {
         if (other == nullptr) return absent(fact.other);
         return unless((subject == other) == (fact.kind == FactKind::SameObject), "");
       }
+      case FactKind::Written:
+      case FactKind::Overlap: return memoryMiss(fact);
       case FactKind::LacksAttr: return unless(!readAttr(subject, object), "");
       case FactKind::AbcToken: return unless(program_.abcTokenIs(fact.number), "");
       case FactKind::DynamicBranch: return unless(constantTruth(subject) == fact.number, reprOf(subject));

@@ -258,6 +258,9 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
             if (!refreshType(state, i)) return false;
         }
         break;
+      case Op::Memory:
+        if (!memory_.holds(regs)) return false;
+        break;
       case Op::GlobalStateIs:
         if (!globalStateMatches(globals_)) return false;
         break;
@@ -333,6 +336,8 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
       if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
       return setOrderIs(value, fact.object.get());
     case FactKind::TypeLookup: return false;  // in a type group
+    case FactKind::Written:
+    case FactKind::Overlap: return false;  // in the memory guard
     case FactKind::FunctionIs: return isFunctionWith(value, fact);
     case FactKind::Tensor: return checkTensor(value, tensors_[guardOfMeta_[static_cast<size_t>(fact.number)]]);
     case FactKind::SameObject: return value == regs[fact.other];

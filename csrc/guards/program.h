@@ -13,6 +13,7 @@
 
 #include "guards/facts.h"
 #include "guards/held.h"
+#include "guards/memory.h"
 #include "torch/bridge.h"
 #include "torch/tensor_row.h"
 
@@ -121,6 +122,7 @@ class GuardProgram {
     EmptyDicts,
     Tensors,
     TypeVersions,
+    Memory,
     GlobalStateIs,
   };
   struct Step {
@@ -193,6 +195,7 @@ class GuardProgram {
   std::vector<TensorGuard> tensors_;   // tensors with equal metadata share one; keySet 0: none seen yet, see learnTensor
   std::vector<uint32_t> guardOfMeta_;  // by GuardFact::number
   std::vector<TensorMeta> tensorMetas_;
+  MemoryGuard memory_;
   std::vector<uint32_t> wanted_;
   std::vector<GuardFact> facts_;
   std::vector<Place> places_;

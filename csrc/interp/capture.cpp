@@ -79,6 +79,24 @@ bool insideTransform() {
   return level.get() != Py_None;
 }
 
+// How the memory of tensors that the graph writes to overlaps with that of its other inputs.
+void guardMemory(Trace& t) {
+  if (t.writtenTensors().empty()) return;
+  MemoryGuard memory;
+  std::vector<PyObject*> tensors;
+  std::vector<const Source*> sources;
+  auto add = [&](TensorValue* tensor) {
+    memory.add(static_cast<uint32_t>(tensors.size()), tensor->written);
+    tensors.push_back(tensor->real);
+    sources.push_back(tensor->source);
+  };
+  for (TensorValue* tensor : t.inputTensors())
+    if (tensor->source && (tensor->node || tensor->written)) add(tensor);
+  for (TensorValue* written : t.writtenTensors()) t.facts.written(written->source);
+  for (const MemoryGuard::Overlap& overlap : memory.overlaps(tensors.data()))
+    t.facts.overlap(sources[overlap.first], sources[overlap.second], overlap.distance);
+}
+
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
   for (HeapValue* written : t.mutated()) {
@@ -92,9 +110,7 @@ void guardAliasing(Trace& t) {
       t.facts.distinctObjects(written->source, other->source);
     }
   }
-  for (TensorValue* written : t.writtenTensors())
-    for (TensorValue* other : t.inputTensors())
-      if (other != written && other->node && other->source) t.facts.distinctObjects(written->source, other->source);
+  guardMemory(t);
 }
 
 class Capture {

@@ -5,6 +5,7 @@
 #include "interp/intrinsics.h"
 #include "interp/torch_function.h"
 #include "interp/protocol.h"
+#include "interp/ranges.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -510,8 +511,7 @@ bool isSame(Trace& t, Value* a, Value* b) {
 bool truth(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Tensor: {
-      auto* tensor = as<TensorValue>(v);
-      (void)tensor;
+      if (std::optional<bool> proven = provenTruth(t.graph, as<TensorValue>(v)->node)) return *proven;
       unsupported(BreakReason::DataDependentBranch, "the truth of a tensor");
     }
     case Kind::Real: {

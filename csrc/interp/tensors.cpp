@@ -263,16 +263,36 @@ void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
     for (Value* item : as<TupleValue>(v)->items) forEachTensor(item, visit);
 }
 
-// Operations that may write to more than their first operand: running statistics, lists of tensors, whatever an operator of
-// torch.ops does. Texts that are made after the graph must not show any of these operands.
-void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
-  bool writes = isTorchOperatorType(Py_TYPE(target)) || name.find("batch_norm") != std::string::npos ||
-                name.find("instance_norm") != std::string::npos || name.find("embedding") != std::string::npos || name.compare(0, 6, "_fused") == 0 ||
-                (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
-  if (!writes) return;
-  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
-  for (Value* v : args.args) forEachTensor(v, check);
-  for (const auto& [key, v] : args.kwargs) forEachTensor(v, check);
+Value* argument(const CallArgs& args, size_t position, const char* keyword) {
+  return position < args.args.size() ? args.args[position] : args.keyword(keyword);
+}
+
+// Whether an operation may write to more than its first operand: running statistics, rows of an embedding that are scaled, lists
+// of tensors, whatever an operator of torch.ops does.
+bool writesHidden(PyObject* target, const std::string& name, const CallArgs& args) {
+  auto names = [&](const char* part) { return name.find(part) != std::string::npos; };
+  if (isTorchOperatorType(Py_TYPE(target))) {
+    ObjectRef schema = ObjectRef::steal(PyObject_GetAttrString(target, "_schema"));
+    ObjectRef writes = ObjectRef::steal(schema ? PyObject_GetAttrString(schema.get(), "is_mutable") : nullptr);
+    PyErr_Clear();
+    return writes.get() != Py_False;
+  }
+  if (names("batch_norm") || names("instance_norm")) {
+    Value* training = argument(args, 5, names("batch_norm") ? "training" : "use_input_stats");
+    return !training || !isReal(training, Py_False);
+  }
+  if (names("embedding")) {
+    Value* maxNorm = argument(args, 3, "max_norm");
+    return names("renorm") || (maxNorm && !isReal(maxNorm, Py_None));
+  }
+  return name.compare(0, 6, "_fused") == 0 || (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
+}
+
+void noteHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
+  if (!writesHidden(target, name, args)) return;
+  auto note = [&](TensorValue* tensor) { t.noteTensorWrite(tensor); };
+  for (Value* v : args.args) forEachTensor(v, note);
+  for (const auto& [key, v] : args.kwargs) forEachTensor(v, note);
 }
 
 }  // namespace
@@ -342,7 +362,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
   std::string name = nameOf(target, isMethod);
-  if (t.hasLateReads()) checkHiddenWrites(t, target, name, args);
+  noteHiddenWrites(t, target, name, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
     // What it returns is the operand itself, with its new shape.
     if (!after) after = result.tensor;
@@ -387,9 +407,9 @@ Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
   for (Value* v : args.args) operands.push_back(operandOf(t, v));
   std::vector<std::pair<ObjectRef, Arg>> keywords;
   for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
-  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
-  for (Value* v : args.args) forEachTensor(v, check);
-  for (const auto& [name, v] : args.kwargs) forEachTensor(v, check);
+  auto note = [&](TensorValue* tensor) { t.noteTensorWrite(tensor); };
+  for (Value* v : args.args) forEachTensor(v, note);
+  for (const auto& [name, v] : args.kwargs) forEachTensor(v, note);
   ResultMeta result;
   try {
     result = inferByFake({function, false, operands, keywords, gradEnabled()});

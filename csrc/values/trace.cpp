@@ -438,9 +438,8 @@ Node* Trace::nodeOf(TensorValue* t) {
 void Trace::noteTensorWrite(TensorValue* v) {
   checkLateReads(v);
   for (TensorValue* root = v; root; root = root->base) {
-    if (!root->source) continue;
-    for (TensorValue* known : writtenTensors_)
-      if (known == root) return;
+    if (!root->source || root->written) continue;
+    journal.set(root->written, true);
     writtenTensors_.push_back(root);
     journal.onRollback([this] { writtenTensors_.pop_back(); });
   }

@@ -65,6 +65,7 @@ struct TensorValue final : Value {
   TensorValue* base = nullptr;   // of a view
   bool viewed = false;           // is the base of one
   bool observed = false;         // its metadata is guarded (inputs)
+  bool written = false;          // the graph writes to its data (inputs)
   // Python attributes set by the trace, name -> value.
   std::vector<std::pair<ObjectRef, Value*>> attrs;
 };

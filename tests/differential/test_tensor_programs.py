@@ -624,4 +624,9 @@ def numpy_free_methods(x):
     )
 
 
+@case(lambda: (t(3),), ops=["add.Tensor", "mul"])
+def overload_of_an_operator(x):
+    return torch.ops.aten.add.Tensor(x, 1) * len(torch.ops.aten.add.overloads())
+
+
 test_tensor_programs = cases.as_test(__name__)
