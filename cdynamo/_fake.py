@@ -108,6 +108,10 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     )
 
 
+def _is_on_meta(made: dict[int, Any]) -> bool:
+    return any(tensor.device.type == "meta" for tensor in made.values())
+
+
 def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str, Any], grad_enabled: bool):
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
@@ -153,7 +157,9 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     except (AssertionError, ImportError, MemoryError) as error:
         return ("unknown", f"{type(error).__name__}: {error}")
     except Exception as error:
-        if type(error).__module__.startswith("torch._"):
+        # An error that speaks of the meta device is about the fake tensors, not about the program's.
+        of_fakes = isinstance(error, RuntimeError) and "meta" in str(error) and not _is_on_meta(made)
+        if of_fakes or type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
         return ("raise", error.with_traceback(None))
     finally:
