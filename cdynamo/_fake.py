@@ -154,6 +154,10 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     )
 
 
+def _is_on_meta(made: dict[int, Any]) -> bool:
+    return any(tensor.device.type == "meta" for tensor in made.values())
+
+
 def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str, Any], grad_enabled: bool):
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
@@ -206,8 +210,10 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     except (ImportError, MemoryError) as error:
         return ("unknown", f"{type(error).__name__}: {error}")
     except Exception as error:
+        # An error that speaks of the meta device is about the fake tensors, not about the program's.
+        of_fakes = isinstance(error, RuntimeError) and "meta" in str(error) and not _is_on_meta(made)
         # What a symbolic number cannot do, a real one may.
-        if with_numbers or type(error).__module__.startswith("torch._"):
+        if of_fakes or with_numbers or type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
         # Fake tensors have words of their own.
         real = _eager_error(target, is_method, given, grad_enabled, writable)

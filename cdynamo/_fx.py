@@ -255,7 +255,10 @@ def _shown(tree: Any, outputs: tuple[Node, ...]) -> Any:
 
 def _set_attribute(owner: LazyGraphModule, name: str, value: Any, context: BackendContext) -> None:
     if type(value).__name__ == "GraphProgram":
+        shaped = "output_tree" in value.__dict__
         value = to_graph_module(value, context)
+        if shaped:
+            value.recompile()  # the program itself returns a flat tuple
     if isinstance(value, torch.nn.Module):
         owner.add_module(name, value)
     elif isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):

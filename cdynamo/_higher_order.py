@@ -64,6 +64,25 @@ def register_on(handle: RemovableHandle, tensor: torch.Tensor, method: str, hook
     handle.__dict__.update(getattr(tensor, method)(hook).__dict__)
 
 
+class _Reporter(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func
+
+
+def reported_function(method: Any) -> Any:
+    """What a __torch_function__ is told that was called when a method of torch.Tensor is."""
+    tensor = torch.Tensor._make_subclass(_Reporter, torch.empty(()))
+    for arguments in ((), (tensor,)):
+        try:
+            reported = method(tensor, *arguments)
+        except TypeError:
+            continue
+        if callable(reported):
+            return reported
+    return method
+
+
 def fx_target(target: Any) -> Any:
     """The callable that backends know for one of ours; any other target as it is."""
     if target is autograd_function_apply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import inspect
 import logging
 import operator
 import sys
@@ -652,6 +653,34 @@ def _handles_plainly(handler):
 # ---- torch.autograd ----
 
 
+def function_apply(cls, *args, **kwargs):
+    """torch.autograd.Function.apply outside of torch.func's transforms."""
+    if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
+        args, kwargs = _with_defaults(cls.forward, args, kwargs)
+    return super(torch.autograd.Function, cls).apply(*args, **kwargs)
+
+
+def _with_defaults(function, args, kwargs):
+    code = getattr(function, "__code__", None)
+    if code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and not code.co_kwonlyargcount:
+        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
+        defaults = function.__defaults__ or ()
+        values, given = list(args), dict(kwargs)
+        for i in range(len(args), code.co_argcount):
+            name = code.co_varnames[i]
+            if name in names and name in given:
+                values.append(given.pop(name))
+            elif i >= code.co_argcount - len(defaults):
+                values.append(defaults[i - code.co_argcount])
+            else:
+                break
+        if not given and len(values) == code.co_argcount:
+            return values, {}
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
 class FunctionContext(torch.autograd.function.FunctionCtx):
     """The ctx of a torch.autograd.Function whose forward and backward are traced."""
 
@@ -733,3 +762,57 @@ def object_getstate(self, /):
 
 def exception_reduce(self, /):
     return (type(self), self.args, self.__dict__) if self.__dict__ else (type(self), self.args)
+
+
+# ---- torch functions ---------------------------------------------------------------------------------------------------
+
+
+class _TorchFunctionState:
+    def __init__(self, state):
+        self.state = state
+
+    def __enter__(self):
+        self.before = torch._C._get_torch_function_state()
+        if self.before != torch._C._TorchFunctionState.ALL_DISABLED:
+            torch._C._set_torch_function_state(self.state)
+
+    def __exit__(self, kind, value, traceback):
+        torch._C._set_torch_function_state(self.before)
+
+
+class _NowrapFunctions:
+    def __contains__(self, function):
+        return is_nowrap_function(function)
+
+
+def is_nowrap_function(function):
+    """Answered by the interpreter."""
+    raise NotImplementedError
+
+
+def get_default_nowrap_functions():
+    return _NowrapFunctions()
+
+
+def disable_torch_function_subclass():
+    return _TorchFunctionState(torch._C._TorchFunctionState.SUBCLASSES_DISABLED)
+
+
+def disable_torch_function():
+    return _TorchFunctionState(torch._C._TorchFunctionState.ALL_DISABLED)
+
+
+def group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+    """torch._C._group_tensors_by_device_and_dtype."""
+    groups = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        key = (first.device, first.dtype)
+        if key not in groups:
+            groups[key] = ([[] for _ in tensorlistlist], [])
+        lists, indices = groups[key]
+        for tensors, grouped in zip(tensorlistlist, lists):
+            if tensors:
+                grouped.append(tensors[i])
+        if with_indices:
+            indices.append(i)
+    return groups

@@ -386,6 +386,7 @@ Value* itself(Trace& t, CallArgs& a) {
 }  // namespace
 
 void addAutogradBuiltins(BuiltinTable& table) {
+  table.addPolyfill("torch.autograd.Function.apply.__func__", "function_apply");
   table.add("torch._C._FunctionBase.apply", applyFunction);
   table.add("torch._C._functorch.unwrap_if_dead", itself);
 }

@@ -4,6 +4,7 @@
 
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -61,6 +62,7 @@ BuiltinTable& BuiltinTable::get() {
     addNumberBuiltins(made);
     addExceptionBuiltins(made);
     addImportBuiltins(made);
+    addTorchFunctionBuiltins(made);
     return made;
   }();
   return table;
@@ -194,11 +196,29 @@ Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, Call
   return known ? v : callMarked(t, callable, callableValue, args, known);
 }
 
+namespace {
+
+// A method of torch.Tensor that asks for __torch_function__.
+bool isTensorMethod(PyObject* callable) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) {
+    auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+    static PyTypeObject* base = tensorType()->tp_base;
+    return (descriptor->d_type == base || descriptor->d_type == tensorType()) && PyUnicode_CompareWithASCIIString(descriptor->d_name, "as_subclass") != 0;
+  }
+  if (kind != &PyFunction_Type) return false;
+  static PyObject* globals = PyModule_GetDict(checked(PyImport_ImportModule("torch._tensor")).get());
+  return reinterpret_cast<PyFunctionObject*>(callable)->func_globals == globals;
+}
+
+}  // namespace
+
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
+    if (isTensorMethod(callable) && isOverridden(t, args)) return callTorchFunction(t, callable, args);
     return handler(t, args);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {

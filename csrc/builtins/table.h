@@ -54,6 +54,7 @@ void addRandomBuiltins(BuiltinTable& table);
 void addNumberBuiltins(BuiltinTable& table);
 void addExceptionBuiltins(BuiltinTable& table);
 void addImportBuiltins(BuiltinTable& table);
+void addTorchFunctionBuiltins(BuiltinTable& table);
 
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);

@@ -154,10 +154,14 @@ void Rebuilder::make(Value* v) {
     case Kind::Real: return makeReal(v);
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(v);
-      if (tensor->type != tensorType()) refuse(v);
+      if (tensor->type != tensorType()) a.loadConst(attributeOf(*tensorType(), "as_subclass"));
       a.loadFast(kOutputs);
       a.loadConst(number(outputOf(tensor->node)));
       a.binarySubscr();
+      if (tensor->type != tensorType()) {
+        a.loadConst(asObject(tensor->type));
+        a.call(2);
+      }
       storeTemp(v);
       if (tensor->attrs.empty()) return;
       return later([this, tensor] {

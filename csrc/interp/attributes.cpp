@@ -10,6 +10,7 @@
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -399,7 +400,10 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(object);
-      if (Value* v = tensorAttr(t, tensor, name)) return v;
+      if (isOverridden(t, CallArgs{{tensor}, {}}))
+        if (Value* v = overriddenAttr(t, tensor, name)) return v;
+      bool own = tensor->type == tensorType() || typeLookup(tensor->type, name) == typeLookup(tensorType(), name);
+      if (Value* v = own ? tensorAttr(t, tensor, name) : nullptr) return v;
       return genericGetAttr(t, object, t.typeOf(object), name);
     }
     case Kind::Super: {

@@ -450,6 +450,14 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return inlineFunction(t, callable, std::move(args));
   }
+  if (Py_TYPE(object) == &_PyMethodWrapper_Type && args.args.size() == 1 && isTensor(args.args[0])) {
+    // torch.Tensor.shape.__get__, as __torch_function__ gets it.
+    ObjectRef descriptor = checked(PyObject_GetAttrString(object, "__self__")), name = checked(PyObject_GetAttrString(object, "__name__"));
+    if (Py_TYPE(descriptor.get()) == &PyGetSetDescr_Type && PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0) {
+      if (callable->source) t.identity(callable);
+      return getAttr(t, args.args[0], reinterpret_cast<PyDescrObject*>(descriptor.get())->d_name);
+    }
+  }
   if (PyMethod_Check(object)) {
     static PyObject* funcName = PyUnicode_InternFromString("__func__");
     static PyObject* selfName = PyUnicode_InternFromString("__self__");

@@ -4,6 +4,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -211,6 +212,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     keyError(t, key);
   }
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key}, {}})) return call1(t, specialMethod(t, container, "__getitem__"), key);
     static PyObject* getitem = importedObject("operator", "getitem");
     return recordOp(t, getitem, false, {{container, key}, {}});
   }
@@ -282,6 +284,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key, value}, {}})) {
+      call(t, specialMethod(t, container, "__setitem__"), {{key, value}, {}});
+      return;
+    }
     static PyObject* setitem = importedObject("operator", "setitem");
     recordOp(t, setitem, false, {{container, key, value}, {}});
     return;
@@ -353,6 +359,7 @@ Py_ssize_t length(Trace& t, Value* v) {
   }
   if (v->kind == Kind::DictView) return static_cast<Py_ssize_t>(t.dictLength(as<DictValue>(as<DictViewValue>(v)->owner)));
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return static_cast<Py_ssize_t>(indexArgument(t, call(t, specialMethod(t, v, "__len__"), {})));
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "len() of a 0-d tensor");
@@ -466,6 +473,7 @@ Value* iterate(Trace& t, Value* v) {
     return it;
   }
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return call(t, specialMethod(t, v, "__iter__"), {});
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "iteration over a 0-d tensor");

@@ -4,6 +4,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
 #include "torch/bridge.h"
@@ -258,6 +259,9 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   if (isTensor(b))
     if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if (isTensor(a) || isTensor(b)) {
+    if (inplace && isTensor(a) && isOverridden(t, CallArgs{{a, b}, {}}))
+      if (Value* v = overriddenBinary(t, inplaceMethod(op), nullptr, a, b)) return v;
+    if (Value* v = overriddenBinary(t, kBinary[base].method, kBinary[base].reflected, a, b)) return v;
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
@@ -338,6 +342,8 @@ Value* unaryOp(Trace& t, char op, Value* v) {
     if (op == '+') return v;
     if (Value* negated = op == '-' ? openNumberOp(t, 5, v, t.integer(-1)) : nullptr) return negated;
   }
+  if (isTensor(v) && isOverridden(t, CallArgs{{v}, {}}))
+    return call(t, specialMethod(t, v, op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__"), {});
   if (isTensor(v)) return recordOp(t, operatorFunction(op == '-' ? "neg" : op == '+' ? "pos" : "invert"), false, {{v}, {}});
   if (PyObject* c = t.constant(v)) return t.real(native(t, op == '-' ? PyNumber_Negative(c) : op == '+' ? PyNumber_Positive(c) : PyNumber_Invert(c)));
   const char* name = op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__";
@@ -417,6 +423,8 @@ const char* compareSymbol(int op) { return kCompareSymbol[op]; }
 int swappedComparison(int op) { return kSwapped[op]; }
 
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
+  if (isTensor(a) || isTensor(b))
+    if (Value* v = overriddenBinary(t, kCompareMethod[op], kCompareMethod[kSwapped[op]], a, b)) return v;
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
     if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other))
@@ -526,6 +534,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   for (Value* v : {a, b})
     if ((a != b || (op != Py_EQ && op != Py_NE)) && comparesInC(t, v)) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   if (op == Py_EQ || op == Py_NE) {
+    // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
+    if (isReal(a) && isReal(b) && (t.typeOf(a) == &_PyMethodWrapper_Type || t.typeOf(b) == &_PyMethodWrapper_Type))
+      return t.real(native(t, PyObject_RichCompare(t.identity(a), t.identity(b), op)));
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));

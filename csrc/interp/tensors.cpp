@@ -410,7 +410,6 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   node->result = std::move(result);
   if (after && !args.args.empty() && isTensor(args.args[0])) {
     auto* self = as<TensorValue>(args.args[0]);
-    if (self->type != tensorType() && self->source == nullptr) unsupported(BreakReason::TensorSubclass, "an in-place operation on a tensor subclass");
     t.noteTensorWrite(self);
     if (!(self->meta == *after)) {
       if (self->base || self->viewed)
