@@ -530,13 +530,13 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
                  PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
+  // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
+  if ((op == Py_EQ || op == Py_NE) && isReal(a) && isReal(b) && (t.typeOf(a) == &_PyMethodWrapper_Type || t.typeOf(b) == &_PyMethodWrapper_Type))
+    return t.real(native(t, PyObject_RichCompare(t.identity(a), t.identity(b), op)));
   // An object of a C type that compares in its own way, with anything that it may know.
   for (Value* v : {a, b})
     if ((a != b || (op != Py_EQ && op != Py_NE)) && comparesInC(t, v)) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   if (op == Py_EQ || op == Py_NE) {
-    // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
-    if (isReal(a) && isReal(b) && (t.typeOf(a) == &_PyMethodWrapper_Type || t.typeOf(b) == &_PyMethodWrapper_Type))
-      return t.real(native(t, PyObject_RichCompare(t.identity(a), t.identity(b), op)));
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
