@@ -282,6 +282,8 @@ class Driver {
       slots.push_back(from.slots[there]);
     }
     setGenerator(generator, code.at(at).offset.value / 2, slots.data(), from.stack, from.stackDepth, from.handled);
+    // The other one dies without closing anything.
+    checkedStatus(finishGenerator(other));
   }
 
   static void follow(ActiveFrame& f, const ResumeEdge& edge, const ObjectRef& first, const ObjectRef& second) {

@@ -19,6 +19,7 @@ struct Traits {
   bool readsFrame = false;  // may look at its own locals by name: all are carried
   bool readsSelf = false;   // super() without arguments reads the first parameter
   bool plainYields = true;
+  bool library = false;     // torch's own
   bool transforms = false;  // of torch.func: tensors inside its frames are wrapped for one level and mean nothing outside
 };
 
@@ -41,6 +42,7 @@ const Traits& traitsOf(const Code& code) {
   const char* file = PyUnicode_AsUTF8(code.filename());
   if (!file) PyErr_Clear();
   traits.transforms = file && std::strstr(file, "/torch/_functorch/");
+  traits.library = file && std::strstr(file, "/torch/");
   for (InstrIndex i = 0; i < code.size(); i++) traits.plainYields = traits.plainYields && !(isCall(code.at(i).op) && yieldsInArguments(code, i));
   for (const Instr& in : code.instrs()) {
     if (operandOf(in.op) != Operand::Name) continue;
@@ -153,6 +155,8 @@ std::vector<int> cellSlots(const Code& code) {
 }
 
 bool hasPlainYields(const Code& code) { return traitsOf(code).plainYields; }
+
+bool isLibraryCode(const Code& code) { return traitsOf(code).library; }
 
 bool isResumable(const Code& code) {
   if ((code.flags() & (CO_OPTIMIZED | CO_NEWLOCALS)) != (CO_OPTIMIZED | CO_NEWLOCALS)) return false;
@@ -407,7 +411,8 @@ const ResumeEdge* ResumePoint::raiseEdge() const {
 const ResumeEdge& ResumePoint::exhaustedEdge(ReturnTo action) const {
   InstrIndex target = code->at(index).target;
   if (action == ReturnTo::Sent) {
-    if (!sent_) sent_ = std::make_unique<ResumeEdge>(edgeTo(*this, target, stack.size(), {-1}));
+    // At the target, EndSend drops the receiver.
+    if (!sent_) sent_ = std::make_unique<ResumeEdge>(edgeTo(*this, target + 1, stack.size() - 1, {-1}));
     return *sent_;
   }
   if (!exhausted_) exhausted_ = std::make_unique<ResumeEdge>(edgeTo(*this, target, stack.size() - 1, {}));

@@ -90,6 +90,8 @@ const ResumeChain* resumeChainOf(PyObject* code);
 bool isResumable(const Code& code);
 // True where CPython's stack at every yield is as the normal form has it: no yield is among the arguments of a call.
 bool hasPlainYields(const Code& code);
+// Of torch itself.
+bool isLibraryCode(const Code& code);
 // The slots that hold cells, in the order of the continuation's closure.
 std::vector<int> cellSlots(const Code& code);
 

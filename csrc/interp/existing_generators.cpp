@@ -24,6 +24,8 @@ void load(Trace& t, GeneratorValue* g) {
   // Where the last capture was for another state, this one leaves the generator to CPython: what it holds changes from turn to turn.
   if (t.options.openNames && t.options.openNames->count(t.sources.name(g->source))) refuse(t, g, " whose state differs from call to call");
   const Code& code = decode(at.code);
+  // Those of parameters() and the like hold sets and names that are others in every turn.
+  if (isLibraryCode(code)) refuse(t, g, " of torch itself");
   InstrIndex index = code.indexOf(UnitOffset{at.unit}.bytes());
   if (traits < 0 || index < 0 || !hasPlainYields(code) || code.at(index).op != (at.started ? Op::YieldValue : Op::ReturnGenerator))
     refuse(t, g, " in the middle of a call's arguments");

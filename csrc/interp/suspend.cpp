@@ -10,12 +10,26 @@
 
 namespace cdynamo {
 
+namespace {
+
+// Methods of polyfill classes that stand for objects of the library: what is carried are those objects.
+bool isStandInsMethod(const FrameState& f) {
+  Value* self = f.locals.empty() || f.code->argcount() == 0 ? nullptr : f.locals[0];
+  if (!self || self->kind != Kind::Instance) return false;
+  PyObject* module = PyDict_GetItemString(typeDict(as<InstanceValue>(self)->type), "__module__");
+  return module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0;
+}
+
+}  // namespace
+
 std::vector<FrameState*> resumableFrames(FrameState* innermost) {
   std::vector<FrameState*> all;
   for (FrameState* f = innermost; f; f = f->parent) all.push_back(f);
   std::reverse(all.begin(), all.end());
   size_t count = 0;
-  while (count < all.size() && (count == 0 || all[count]->returnTo != ReturnTo::Native) && isResumable(*all[count]->code)) count++;
+  while (count < all.size() && (count == 0 || all[count]->returnTo != ReturnTo::Native) && isResumable(*all[count]->code) &&
+         !isStandInsMethod(*all[count]))
+    count++;
   all.resize(count);
   return all;
 }

@@ -114,6 +114,7 @@ void Trace::setItems(ListValue* l, std::vector<Value*> items) {
 
 void Trace::append(ListValue* l, Value* v) {
   if (!l->loaded && l->source) facts.typeIs(l->source, l->type);
+  if (l->items.size() >= 1'000'000) unsupported(BreakReason::EndlessIterator, "a list of more than a million items");
   touch(l);
   l->items.push_back(v);
   l->resizes++;
