@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/lookup.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
@@ -220,6 +221,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
+  if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance)
+    return arrayOperator(t, inplace && isArray(a) ? inplaceName(op) : kBinary[base].function, {a, b});
+  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
+    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
   if (isTensor(a) || isTensor(b)) {
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
@@ -292,6 +297,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
 
 Value* unaryOp(Trace& t, char op, Value* v) {
   if (isNumber(v)) return numberUnary(t, op, as<NumberValue>(v));
+  if (isArray(v)) return arrayOperator(t, op == '-' ? "neg" : op == '+' ? "pos" : "invert", {v});
   if (isOpen(v) && PyLong_CheckExact(realObject(v))) {
     if (op == '+') return v;
     if (Value* negated = op == '-' ? openNumberOp(t, 5, v, t.integer(-1)) : nullptr) return negated;
@@ -341,10 +347,12 @@ const char* compareSymbol(int op) { return kCompareSymbol[op]; }
 int swappedComparison(int op) { return kSwapped[op]; }
 
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
+  if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) return arrayOperator(t, kCompareFunction[op], {a, b});
+  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
+    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
-    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other))
-      return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
@@ -458,7 +466,8 @@ bool isSame(Trace& t, Value* a, Value* b) {
   if (isNumber(a) || isNumber(b)) {
     // Small ints and the two bools are single objects.
     Value* other = isNumber(a) ? b : a;
-    if (isNumber(other) || (isReal(other) && PyNumber_Check(realObject(other)))) unsupported(BreakReason::NumberValue, "the identity of " + describe(isNumber(a) ? a : b));
+    if (isNumber(other) || (isReal(other) && PyNumber_Check(realObject(other))))
+      unsupported(BreakReason::NumberValue, "the identity of " + describe(isNumber(a) ? a : b));
     return false;
   }
   // What was computed is another object than any other, but for small ints.
@@ -515,6 +524,7 @@ bool truth(Trace& t, Value* v) {
       if (std::optional<bool> proven = provenTruth(t.graph, as<TensorValue>(v)->node)) return *proven;
       unsupported(BreakReason::DataDependentBranch, "the truth of a tensor");
     }
+    case Kind::Array:
     case Kind::Number: unsupported(BreakReason::DataDependentBranch, "the truth of " + describe(v));
     case Kind::Real: {
       PyObject* object = realObject(v);
@@ -569,6 +579,12 @@ bool truth(Trace& t, Value* v) {
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
   PyObject* c = isReal(v) || isNumber(v) ? t.constant(v) : nullptr;
+  ObjectRef index;
+  if (c && !PyLong_Check(c) && isNumpyScalarType(Py_TYPE(c))) {
+    index = ObjectRef::steal(PyNumber_Index(c));
+    if (!index) PyErr_Clear();
+    c = index.get();
+  }
   if (!c || !PyLong_Check(c)) return std::nullopt;
   int overflow = 0;
   long long n = PyLong_AsLongLongAndOverflow(c, &overflow);
