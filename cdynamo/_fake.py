@@ -11,7 +11,7 @@ import torch
 class Described:
     """A tensor operand: a meta tensor with its sizes and strides, and what else eager would see of it."""
 
-    __slots__ = ("meta", "device", "requires_grad", "is_leaf", "is_inference", "is_conj", "is_neg")
+    __slots__ = ("meta", "device", "requires_grad", "is_leaf", "is_inference", "is_conj", "is_neg", "is_scalar")
 
     def __init__(self, meta, device, requires_grad, is_leaf, is_inference, is_conj, is_neg) -> None:
         self.meta = meta
@@ -21,6 +21,7 @@ class Described:
         self.is_inference = is_inference
         self.is_conj = is_conj
         self.is_neg = is_neg
+        self.is_scalar = False  # of NumPy
 
 
 class Number:

@@ -164,8 +164,9 @@ def number_items(node: Node, mode: FakeTensorMode) -> dict[str, Any]:
     from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
 
     args, kwargs = map_arg((node.args, node.kwargs), lambda used: used.meta["example_value"])
+    target: Any = node.target
     with mode:
-        value = getattr(args[0], node.target)(*args[1:], **kwargs) if node.op == "call_method" else node.target(*args, **kwargs)
+        value = getattr(args[0], target)(*args[1:], **kwargs) if node.op == "call_method" else target(*args, **kwargs)
     bindings = compute_unbacked_bindings(mode.shape_env, value)
     return {"example_value": value} if not bindings else {"example_value": value, "unbacked_bindings": bindings}
 

@@ -3,6 +3,7 @@
 
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
@@ -102,8 +103,7 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
     if (ObjectRef copy = snapshot(t, a.args[0])) copies.args[0] = t.real(std::move(copy));
     if (Value* v = callNative(t, callable, copies)) return v;
   }
-  if (!a.args.empty() && isTensor(a.args[0]))
-    unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
+  if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     for (const char* name : fallbacks(special))
       if (Value* method = specialMethod(t, a.args[0], name))
@@ -182,6 +182,7 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
   expectArgs(t, a, "abs", 1, 1);
   static PyObject* abs = PyUnicode_InternFromString("abs");
   if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
+  if (isArray(a.args[0])) return arrayOperator(t, "abs", {a.args[0]});
   if (isNumber(a.args[0])) return numberUnary(t, 'a', as<NumberValue>(a.args[0]));
   if (isOpenOf(a, PyLong_Type)) return truth(t, compareOp(t, Py_LT, a.args[0], t.integer(0))) ? unaryOp(t, '-', a.args[0]) : a.args[0];
   return viaNative(t, a, builtinObject("abs"), "__abs__");
@@ -522,7 +523,7 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.deleter", propertyWith<2>);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
+                           "torch.iinfo", "torch.device", "sys.intern", "builtins.object", "os.fspath"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

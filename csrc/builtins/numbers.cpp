@@ -1,6 +1,7 @@
 // Reading tensors as Python numbers, and checks on such numbers.
 #include "base/lookup.h"
 #include "builtins/table.h"
+#include "interp/arrays.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "torch/types.h"
@@ -21,7 +22,10 @@ Value* tensorItem(Trace& t, CallArgs& a) { return itemOf(t, tensorArgument(t, a,
 
 template <PyTypeObject* type>
 Value* tensorAs(Trace& t, CallArgs& a) {
-  TensorValue* tensor = tensorArgument(t, a, BreakReason::ScalarRead, type == &PyLong_Type ? "int() of a tensor" : type == &PyFloat_Type ? "float() of a tensor" : "bool() of a tensor");
+  TensorValue* tensor = tensorArgument(t, a, BreakReason::ScalarRead,
+                                       type == &PyLong_Type    ? "int() of a tensor"
+                                       : type == &PyFloat_Type ? "float() of a tensor"
+                                                               : "bool() of a tensor");
   return convertNumber(t, as<NumberValue>(itemOf(t, tensor)), type);
 }
 
@@ -35,8 +39,53 @@ Value* listOf(Trace& t, TensorValue* tensor) {
 Value* tensorToList(Trace& t, CallArgs& a) {
   TensorValue* tensor = tensorArgument(t, a, BreakReason::TensorToList, ".tolist()");
   t.observe(tensor);
-  if (tensor->meta.numel() > kLongestList || tensor->type != tensorType()) unsupported(BreakReason::TensorToList, ".tolist() of a large tensor, or of a subclass");
+  if (tensor->meta.numel() > kLongestList || tensor->type != tensorType())
+    unsupported(BreakReason::TensorToList, ".tolist() of a large tensor, or of a subclass");
   return listOf(t, tensor);
+}
+
+// ---- numpy -----------------------------------------------------------------------------------------------------------
+
+Value* tensorToNumpy(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1 || !a.kwargs.empty() || !isTensor(a.args[0]) || !ndarrayType()) unsupported(BreakReason::TensorToNumpy, ".numpy()");
+  return arrayOf(t, as<TensorValue>(a.args[0]));
+}
+
+// torch.from_numpy, as_tensor and tensor of an array: a tensor on its memory, or with a copy.
+template <bool copies>
+Value* tensorOfArray(Trace& t, CallArgs& a, const char* name) {
+  auto* array = as<ArrayValue>(a.args[0]);
+  t.typeOf(array);
+  if (array->type != ndarrayType() || a.args.size() != 1)
+    unsupported(BreakReason::NumpyCall, std::string("torch.") + name + " of a NumPy scalar, or with more arguments");
+  Value* dtype = a.takeKeyword("dtype");
+  if (!a.kwargs.empty()) unsupported(BreakReason::NumpyCall, std::string("torch.") + name + " of an array with a device, or another keyword");
+  static PyObject* method = PyUnicode_InternFromString(copies ? "clone" : "detach");
+  static PyObject* convert = PyUnicode_InternFromString("to");
+  Value* made = recordOp(t, method, true, {{array->tensor}, {}});
+  return dtype && !isReal(dtype, Py_None) ? recordOp(t, convert, true, {{made, dtype}, {}}) : made;
+}
+
+Value* fromNumpy(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isArray(a.args[0])) unsupported(BreakReason::NumpyCall, "torch.from_numpy");
+  return tensorOfArray<false>(t, a, "from_numpy");
+}
+Value* asTensor(Trace& t, CallArgs& a) {
+  if (!a.args.empty() && isArray(a.args[0])) return tensorOfArray<false>(t, a, "as_tensor");
+  return recordOp(t, importedObject("torch", "as_tensor"), false, a);
+}
+Value* newTensor(Trace& t, CallArgs& a) {
+  if (!a.args.empty() && isArray(a.args[0])) return tensorOfArray<true>(t, a, "tensor");
+  return recordOp(t, importedObject("torch", "tensor"), false, a);
+}
+
+// numpy.finfo and iinfo: made by NumPy, which keeps them.
+template <bool integers>
+Value* limitsOf(Trace& t, CallArgs& a) {
+  PyObject* type = importedObject("numpy", integers ? "iinfo" : "finfo");
+  PyObject* dtype = a.args.size() == 1 && a.kwargs.empty() ? t.constant(a.args[0]) : nullptr;
+  if (!dtype) unsupported(BreakReason::NumpyCall, "numpy.finfo or iinfo of what is no constant");
+  return pinnedValue(t, t.keep(native(t, PyObject_CallOneArg(type, dtype))));
 }
 
 // ---- torch._check ----------------------------------------------------------------------------------------------------
@@ -66,7 +115,9 @@ void recordCheck(Trace& t, PyObject* target, const std::vector<Value*>& operands
 }
 
 PyObject* assertOperator() {
-  static PyObject* op = checked(PyObject_GetAttrString(checked(PyObject_GetAttrString(importedObject("torch.ops", "aten"), "_assert_scalar")).get(), "default")).release();
+  static PyObject* op =
+      checked(PyObject_GetAttrString(checked(PyObject_GetAttrString(importedObject("torch.ops", "aten"), "_assert_scalar")).get(), "default"))
+          .release();
   return op;
 }
 
@@ -102,6 +153,15 @@ void addNumberBuiltins(BuiltinTable& table) {
   table.addType(tensorType(), "__int__", tensorAs<&PyLong_Type>);
   table.addType(tensorType(), "__float__", tensorAs<&PyFloat_Type>);
   table.addType(tensorType(), "__bool__", tensorAs<&PyBool_Type>);
+  table.addType(tensorType(), "numpy", tensorToNumpy);
+  table.add("torch.from_numpy", fromNumpy);
+  table.add("torch.as_tensor", asTensor);
+  table.add("torch.tensor", newTensor);
+  table.add("numpy.finfo", limitsOf<false>);
+  table.add("numpy.iinfo", limitsOf<true>);
+  for (const char* name : {"dtype", "issubdtype", "promote_types", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+                           "float16", "float32", "float64", "complex64", "complex128"})
+    table.addPure((std::string("numpy.") + name).c_str());
   addChecks(table, std::make_index_sequence<std::size(kChecks)>());
 }
 

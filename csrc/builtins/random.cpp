@@ -12,9 +12,9 @@ namespace cdynamo {
 
 namespace {
 
-constexpr const char* kMethods[] = {"random",      "uniform",        "triangular",  "randint",     "randrange",       "getrandbits",
-                                    "choice",      "gauss",          "normalvariate", "lognormvariate", "expovariate", "vonmisesvariate",
-                                    "gammavariate", "betavariate",   "paretovariate", "weibullvariate", "seed"};
+constexpr const char* kMethods[] = {"random",       "uniform",     "triangular",    "randint",        "randrange",   "getrandbits",
+                                    "choice",       "gauss",       "normalvariate", "lognormvariate", "expovariate", "vonmisesvariate",
+                                    "gammavariate", "betavariate", "paretovariate", "weibullvariate", "seed"};
 constexpr size_t kInts[] = {3, 4, 5};  // whose arguments are ints
 constexpr size_t kChoice = 6, kSeed = 16;
 static_assert(std::string_view(kMethods[kChoice]) == "choice" && std::string_view(kMethods[kSeed]) == "seed" && std::size(kMethods) == kSeed + 1);
@@ -50,7 +50,8 @@ PyTypeObject* resultOf(Trace& t, PyObject* method, const char* name, const std::
   static PyObject* scratch = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorClass()))).release();
   std::vector<PyObject*> all{scratch};
   all.insert(all.end(), args.begin(), args.end());
-  ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(method, all.data(), all.size() - static_cast<size_t>(keywords ? PyTuple_GET_SIZE(keywords) : 0), keywords));
+  ObjectRef result = ObjectRef::steal(
+      PyObject_Vectorcall(method, all.data(), all.size() - static_cast<size_t>(keywords ? PyTuple_GET_SIZE(keywords) : 0), keywords));
   if (!result) {
     PyErr_Clear();
     unsupported(BreakReason::RandomCall, std::string("random.") + name + "() that raises");
@@ -101,7 +102,8 @@ void addDraws(BuiltinTable& table, std::index_sequence<which...>) {
 // A seed is set before the graph, where no operation came before it: one that did may have drawn.
 void seedEarly(Trace& t, PyObject* function, CallArgs& a, size_t seedAt) {
   if (t.graph.callCount() != 0) unsupported(BreakReason::RandomCall, "a seed set after operations of the graph");
-  if (a.args.size() != seedAt + 1 || !a.kwargs.empty() || !asInteger(t, a.args[seedAt])) unsupported(BreakReason::RandomCall, "a seed that is no int");
+  if (a.args.size() != seedAt + 1 || !a.kwargs.empty() || !asInteger(t, a.args[seedAt]))
+    unsupported(BreakReason::RandomCall, "a seed that is no int");
   t.callEarly({function, a.args, {}}, nullptr);
 }
 

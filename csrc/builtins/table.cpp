@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/torch_function.h"
 #include "torch/types.h"
@@ -227,6 +228,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
+  if (Value* v = callNumpy(t, callable, callableValue, args, known); known) return v;
   PyTypeObject* kind = Py_TYPE(callable);
   bool pure = table.isPure(callable) || isPureModule(callable);
   if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))

@@ -288,8 +288,8 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".numpy()", ".data_ptr()", "index of a tensor"};
-  static const BreakReason reasons[] = {BreakReason::TensorToNumpy, BreakReason::DataPointer, BreakReason::TensorAsIndex};
+  static const char* names[] = {".data_ptr()", "index of a tensor"};
+  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex};
   unsupported(reasons[which], names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
@@ -346,9 +346,8 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"element_size", tensorElementSize},
                          {"get_device", tensorGetDevice},
                          {"is_contiguous", tensorIsContiguous},
-                         {"numpy", refuseRead<0>},
-                         {"data_ptr", refuseRead<1>},
-                         {"__index__", refuseRead<2>},
+                         {"data_ptr", refuseRead<0>},
+                         {"__index__", refuseRead<1>},
                          {"backward", refuseMutation},
                          {"retain_grad", refuseMutation},
                          {"requires_grad_", requiresGrad_},

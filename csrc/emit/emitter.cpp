@@ -134,8 +134,8 @@ class Emitter : public Rebuilder {
   }
 
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || !t.earlyCalls().empty() || gradEnabled() != gradAtEntry || !t.graph.hasWork() ||
-        !t.enteredStates().empty() || !t.settings.changed().empty())
+    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || !t.earlyCalls().empty() ||
+        gradEnabled() != gradAtEntry || !t.graph.hasWork() || !t.enteredStates().empty() || !t.settings.changed().empty())
       return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;

@@ -1,5 +1,6 @@
 #include "emit/rebuild.h"
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "emit/late_calls.h"
 #include "interp/protocol.h"
@@ -237,7 +238,13 @@ void Rebuilder::make(Value* v) {
       }
       return storeTemp(v);
     }
-    case Kind::Array: refuse(v);
+    case Kind::Array: {
+      auto* array = as<ArrayValue>(v);
+      a.loadConst(importedObject("cdynamo._numpy", array->type == ndarrayType() ? "to_array" : "to_scalar"));
+      load(array->tensor);
+      a.call(1);
+      return storeTemp(v);
+    }
     case Kind::Iterator: return makeIterator(as<IteratorValue>(v));
     case Kind::Generator: return makeGenerator(as<GeneratorValue>(v));
     case Kind::Unbound: refuse(v);

@@ -19,7 +19,8 @@ struct ResultMeta {
   enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Dict, Constant, Number } kind = None;
   TensorMeta tensor;              // Tensor
   std::vector<ResultMeta> items;  // Tuple, List, NamedTuple, Dict (its values)
-  ObjectRef object;               // NamedTuple: its class (torch.return_types.max, ...); Dict: tuple of its keys; Constant: the object itself; Number: int, float or bool
+  ObjectRef object;  // NamedTuple: its class (torch.return_types.max, ...); Dict: tuple of its keys; Constant: the object itself; Number: int, float
+                     // or bool
 };
 
 // An operand: a node, a Python constant, or a container of operands.

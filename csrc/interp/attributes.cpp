@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
@@ -482,6 +483,7 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       }
       unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a " + type->tp_name + " object");
     }
+    case Kind::Array: return arrayAttr(t, as<ArrayValue>(object), name);
     case Kind::Number: unsupported(BreakReason::NumberValue, "attribute '" + textOf(name) + "' of " + describe(object));
     default: return genericGetAttr(t, object, t.typeOf(object), name);
   }

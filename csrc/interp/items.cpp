@@ -3,6 +3,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/torch_function.h"
 #include "interp/protocol.h"
@@ -66,7 +67,7 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
-  if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
+  if (isTensor(key) || isArray(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with " + describe(key));
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
 
@@ -184,6 +185,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     if (Value* index = indexValue(t, key)) key = index;
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
+  if (isArray(container)) return arrayOperator(t, "getitem", {container, key});
   if (ListValue* l = asList(container)) {
     t.load(l);
     if (l->type == dequeType() && isSlice(key)) raise(t, PyExc_TypeError, "sequence index must be integer, not 'slice'");
@@ -254,6 +256,10 @@ std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal) {
 void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (Value* method = pythonSpecial(t, container, "__setitem__")) {
     call(t, method, {{key, value}, {}});
+    return;
+  }
+  if (isArray(container)) {
+    arrayOperator(t, "setitem", {container, key, value});
     return;
   }
   if (ListValue* l = asList(container)) {
@@ -344,6 +350,7 @@ Py_ssize_t length(Trace& t, Value* v) {
     if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
     return static_cast<Py_ssize_t>(n);
   }
+  if (isArray(v)) return arrayLength(as<ArrayValue>(v));
   if (ListValue* l = asList(v)) {
     t.load(l);
     return static_cast<Py_ssize_t>(l->items.size());
@@ -381,6 +388,7 @@ bool contains(Trace& t, Value* container, Value* item) {
     Value* part = coreOf(t, item);
     return contains(t, core, part ? part : item);
   }
+  if (isArray(container) || isArray(item)) unsupported(BreakReason::NumpyCall, "`in` with a NumPy array");
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
   if (Value* method = pythonSpecial(t, container, "__contains__")) {
     if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
@@ -434,6 +442,7 @@ Value* iterate(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Iterator: t.typeOf(v); return v;
     case Kind::Generator: return v;
+    case Kind::Array: unsupported(BreakReason::UnsupportedIteration, "iteration over a NumPy array");
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {

@@ -3,6 +3,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/torch_function.h"
 #include "interp/protocol.h"
@@ -258,6 +259,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (Value* core = coreOf(t, b)) b = core;
   if (isTensor(b))
     if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
+  if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance)
+    return arrayOperator(t, inplace && isArray(a) ? inplaceName(op) : kBinary[base].function, {a, b});
+  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
+    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
   if (isTensor(a) || isTensor(b)) {
     if (inplace && isTensor(a) && isOverridden(t, CallArgs{{a, b}, {}}))
       if (Value* v = overriddenBinary(t, inplaceMethod(op), nullptr, a, b)) return v;
@@ -338,6 +343,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
 
 Value* unaryOp(Trace& t, char op, Value* v) {
   if (isNumber(v)) return numberUnary(t, op, as<NumberValue>(v));
+  if (isArray(v)) return arrayOperator(t, op == '-' ? "neg" : op == '+' ? "pos" : "invert", {v});
   if (isOpen(v) && PyLong_CheckExact(realObject(v))) {
     if (op == '+') return v;
     if (Value* negated = op == '-' ? openNumberOp(t, 5, v, t.integer(-1)) : nullptr) return negated;
@@ -425,10 +431,12 @@ int swappedComparison(int op) { return kSwapped[op]; }
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (isTensor(a) || isTensor(b))
     if (Value* v = overriddenBinary(t, kCompareMethod[op], kCompareMethod[kSwapped[op]], a, b)) return v;
+  if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) return arrayOperator(t, kCompareFunction[op], {a, b});
+  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
+    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
-    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other))
-      return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
@@ -552,7 +560,8 @@ bool isSame(Trace& t, Value* a, Value* b) {
   if (isNumber(a) || isNumber(b)) {
     // Small ints and the two bools are single objects.
     Value* other = isNumber(a) ? b : a;
-    if (isNumber(other) || (isReal(other) && PyNumber_Check(realObject(other)))) unsupported(BreakReason::NumberValue, "the identity of " + describe(isNumber(a) ? a : b));
+    if (isNumber(other) || (isReal(other) && PyNumber_Check(realObject(other))))
+      unsupported(BreakReason::NumberValue, "the identity of " + describe(isNumber(a) ? a : b));
     return false;
   }
   // What was computed is another object than any other, but for small ints.
@@ -609,6 +618,7 @@ bool truth(Trace& t, Value* v) {
       if (std::optional<bool> proven = provenTruth(t.graph, as<TensorValue>(v)->node)) return *proven;
       unsupported(BreakReason::DataDependentBranch, "the truth of a tensor");
     }
+    case Kind::Array:
     case Kind::Number: unsupported(BreakReason::DataDependentBranch, "the truth of " + describe(v));
     case Kind::Real: {
       PyObject* object = realObject(v);
@@ -664,6 +674,12 @@ bool truth(Trace& t, Value* v) {
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
   PyObject* c = isReal(v) || isNumber(v) ? t.constant(v) : nullptr;
+  ObjectRef index;
+  if (c && !PyLong_Check(c) && isNumpyScalarType(Py_TYPE(c))) {
+    index = ObjectRef::steal(PyNumber_Index(c));
+    if (!index) PyErr_Clear();
+    c = index.get();
+  }
   if (!c || !PyLong_Check(c)) return std::nullopt;
   int overflow = 0;
   long long n = PyLong_AsLongLongAndOverflow(c, &overflow);

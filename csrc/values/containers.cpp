@@ -205,6 +205,7 @@ DictKey Trace::keyOf(Value* key) {
       }
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
     case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
+    case Kind::Array: unsupported(BreakReason::HashOrCompare, "a numpy array as a key");
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);
       PyTypeObject* type = typeOf(key);

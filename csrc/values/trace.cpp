@@ -138,7 +138,7 @@ namespace {
 bool isPlainConstantType(PyTypeObject* type) {
   return type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBool_Type || type == Py_TYPE(Py_None) ||
          type == &PyBytes_Type || type == &PyComplex_Type || type == Py_TYPE(Py_Ellipsis) || type == Py_TYPE(Py_NotImplemented) ||
-         type == &PyRange_Type || isTorchConstantType(type);
+         type == &PyRange_Type || isTorchConstantType(type) || isNumpyScalarType(type);
 }
 
 bool isConstantTree(PyObject* object) {
@@ -169,7 +169,15 @@ bool isIdentityConstantType(PyTypeObject* type) {
   return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) || type == &PyModule_Type ||
          type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
          type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType || PyType_IsSubtype(type, &PyModule_Type) ||
-         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || isPybindEnum(type);
+         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || isPybindEnum(type) || isNumpyDtypeType(type);
+}
+
+// Attributes are found by C code of the type's own (threading.local), not in a dictionary of the instance.
+bool readsAttributesInC(PyTypeObject* type) {
+  static PyObject* name = PyUnicode_InternFromString("__getattribute__");
+  static PyObject* plain = typeLookup(&PyBaseObject_Type, name);
+  PyObject* found = typeLookup(type, name);
+  return found != plain && found && Py_TYPE(found) == &PyWrapperDescr_Type;
 }
 
 }  // namespace
@@ -246,7 +254,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<CellValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object)) {
+    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type)) {
       auto* v = make<InstanceValue>();
       if (PyDict_Check(object)) {
         auto* c = make<DictValue>();
@@ -277,6 +285,8 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       heap = make<GeneratorValue>();
     else if (!heap && iteratorShape(type) != kIteratorUnknown)
       heap = make<IteratorValue>(IteratorValue::Existing);
+    if (heap == nullptr && type == ndarrayType())
+      if (Value* array = wrapArray(object, source)) return remember(array);
     if (heap == nullptr) return remember(make<RealValue>(ObjectRef::share(object)));
     heap->real = ObjectRef::share(object);
     heap->type = type;
@@ -284,6 +294,23 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
   }
   twins_[object] = made;
   return remember(made);
+}
+
+Value* Trace::wrapArray(PyObject* object, const Source* source) {
+  ObjectRef made = ObjectRef::steal(makeArrayTensor(object));
+  TensorMeta meta;
+  if (!made || !readTensorMeta(made.get(), meta)) return nullptr;
+  auto* tensor = make<TensorValue>();
+  tensor->type = tensorType();
+  tensor->real = keep(std::move(made));
+  tensor->meta = meta;
+  tensor->source = sources.arrayTensor(source);
+  inputTensors_.push_back(tensor);
+  auto* array = make<ArrayValue>(tensor);
+  array->real = keep(ObjectRef::share(object));
+  array->type = ndarrayType();
+  twins_[object] = array;
+  return array;
 }
 
 PyTypeObject* Trace::typeOf(Value* v) {
@@ -401,7 +428,9 @@ PyObject* Trace::constant(Value* v) {
       }
       return keep(std::move(made));
     }
-    case Kind::Number: unsupported(BreakReason::NumberValue, std::string("the value of ") + (as<NumberValue>(v)->earlyCall < 0 ? "a number of the graph" : "a random number"));
+    case Kind::Number:
+      unsupported(BreakReason::NumberValue,
+                  std::string("the value of ") + (as<NumberValue>(v)->earlyCall < 0 ? "a number of the graph" : "a random number"));
     default: return nullptr;
   }
 }

@@ -260,6 +260,7 @@ class Trace {
 
  private:
   Value* twinOf(PyObject* object, const Source* source);
+  Value* wrapArray(PyObject* object, const Source* source);  // null where torch has no tensor for it
   bool startsOpen(PyObject* object, const Source* source) const;
   void specialise(const Source* source);
   void insert(SetValue* s, const DictKey& k);
