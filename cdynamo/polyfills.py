@@ -694,16 +694,24 @@ class FunctionContext(torch.autograd.function.FunctionCtx):
 
 
 class PendingHandle:
-    """The handle of a hook that is registered after the graph: nothing can be asked of it before."""
+    """The handle of a hook that is registered after the graph: what is asked of it is asked of the real one, after a break."""
 
     def __getattr__(self, name):
-        torch._dynamo.graph_break()
+        return attribute_of_handle(self, name)
+
+    def __setattr__(self, name, value):
+        return attribute_of_handle(self, "__setattr__")(name, value)
 
     def __enter__(self):
-        torch._dynamo.graph_break()
+        return attribute_of_handle(self, "__enter__")()
 
     def __exit__(self, kind, value, traceback):
-        torch._dynamo.graph_break()
+        return attribute_of_handle(self, "__exit__")(kind, value, traceback)
+
+
+def attribute_of_handle(handle, name):
+    """Not traced: the interpreter breaks here, and the handle is the real one then."""
+    return getattr(handle, name)
 
 
 # ---- what graphs call --------------------------------------------------------------------------------------------------
@@ -786,8 +794,8 @@ class _NowrapFunctions:
 
 
 def is_nowrap_function(function):
-    """Answered by the interpreter."""
-    raise NotImplementedError
+    """Answered by the interpreter; run where the capture breaks here."""
+    return function in torch.overrides.get_default_nowrap_functions()
 
 
 def get_default_nowrap_functions():

@@ -184,9 +184,12 @@ Value* registerPostAccumulateHook(Trace& t, CallArgs& a) {
   return registerLater(t, "register_post_accumulate_grad_hook", tensor, a.args[1]);
 }
 
+Value* attributeOfHandle(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "the use of a hook's handle before the hook is registered"); }
+
 }  // namespace
 
 void addCheckpointBuiltins(BuiltinTable& table) {
+  table.add("cdynamo.polyfills.attribute_of_handle", attributeOfHandle);
   table.add("torch.utils.checkpoint.checkpoint", checkpointed);
   table.addType(tensorType(), "register_hook", registerHook);
   table.addType(tensorType(), "register_post_accumulate_grad_hook", registerPostAccumulateHook);

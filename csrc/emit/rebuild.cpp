@@ -156,9 +156,13 @@ void Rebuilder::make(Value* v) {
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(v);
       if (tensor->type != tensorType()) a.loadConst(attributeOf(*tensorType(), "as_subclass"));
-      a.loadFast(kOutputs);
-      a.loadConst(number(outputOf(tensor->node)));
-      a.binarySubscr();
+      if (tensor->node->op == NodeOp::Placeholder && tensor->node->source) {
+        loadObject(tensor->node->source);
+      } else {
+        a.loadFast(kOutputs);
+        a.loadConst(number(outputOf(tensor->node)));
+        a.binarySubscr();
+      }
       if (tensor->type != tensorType()) {
         a.loadConst(asObject(tensor->type));
         a.call(2);

@@ -32,6 +32,8 @@ std::string textOf(PyObject* name) {
   return text ? text : "?";
 }
 
+bool hasInstanceDict(PyTypeObject* type) { return type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT); }
+
 bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr; }
 
 }  // namespace
@@ -208,7 +210,7 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
     case Kind::Instance: {
       auto* i = as<InstanceValue>(object);
-      if (i->type->tp_dictoffset == 0) return nullptr;
+      if (!hasInstanceDict(i->type)) return nullptr;
       DictValue* d = t.dictOf(i);
       return d ? t.dictGetName(d, name) : nullptr;
     }
@@ -705,7 +707,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     }
     unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
-  DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
+  DictValue* dict = hasInstanceDict(i->type) ? t.dictOf(i) : nullptr;
   if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
   if (value) {
     t.dictSet(dict, t.keyOf(t.realShared(name)), value);

@@ -583,6 +583,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
     case Attribute::Class: return t.wrap(reinterpret_cast<PyObject*>(t.typeOf(tensor)), t.sources.pinned(reinterpret_cast<PyObject*>(tensor->type)));
     case Attribute::GetattrNode: return recordOp(t, getattrFunction(), false, {{tensor, t.realShared(name)}, {}});
     case Attribute::Grad: {
+      for (auto& [key, v] : tensor->attrs)
+        if (key.get() == name) return v;
       if (!tensor->real || !tensor->source) {
         if (!m.requiresGrad) return t.none();
         unsupported(BreakReason::GradRead, "the .grad of a tensor made in the function");
@@ -597,12 +599,39 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
   }
 }
 
+namespace {
+
+// x.grad = ... of an existing leaf: done after the graph. False: it cannot be put off.
+bool setGrad(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
+  if (PyUnicode_CompareWithASCIIString(name, "grad") != 0 || !tensor->source || !tensor->real || !tensor->meta.isLeaf) return false;
+  t.observe(tensor);
+  if (isTensor(value)) {
+    auto* grad = as<TensorValue>(value);
+    t.observe(grad);
+    // What torch would refuse is left to it.
+    if (!(grad->meta.sizes == tensor->meta.sizes) || grad->meta.dtype != tensor->meta.dtype || !(grad->meta.device == tensor->meta.device)) return false;
+  } else if (!isReal(value, Py_None)) {
+    return false;
+  }
+  LateCall late;
+  late.callable = importedObject("builtins", "setattr");
+  late.args = {tensor, t.realShared(name), value};
+  t.defer(std::move(late), false);
+  return true;
+}
+
+}  // namespace
+
 void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
   const char* text = PyUnicode_AsUTF8(name);
   PyObject* d = typeLookup(tensor->type, name);
-  if (d && Py_TYPE(d)->tp_descr_set) unsupported(BreakReason::TensorAttributeWrite, std::string("setting .") + (text ? text : "?") + " of a tensor");
-  if (tensor->source)
-    unsupported(BreakReason::TensorAttributeWrite, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
+  if (d && Py_TYPE(d)->tp_descr_set && !setGrad(t, tensor, name, value))
+    unsupported(BreakReason::TensorAttributeWrite, std::string("setting .") + (text ? text : "?") + " of a tensor");
+  if (PyObject* dict = tensor->source && tensor->real && !d ? instanceDict(tensor->real) : nullptr) {
+    t.observe(tensor);
+    t.dictSet(as<DictValue>(t.wrap(dict, t.sources.instanceDict(tensor->source))), t.keyOf(t.realShared(name)), value);
+    return;
+  }
   t.journal.onRollback([tensor, old = tensor->attrs] { tensor->attrs = old; });
   for (auto& [key, v] : tensor->attrs)
     if (key.get() == name) {

@@ -673,6 +673,65 @@ def hook_without_gradient(x):
         return x + 1, str(error)
 
 
+def view_without_grad(x):
+    with torch.no_grad():
+        return x.t()
+
+
+@scenario()
+def argument_is_a_view_made_without_grad():
+    x, w = t(2, 3, grad=True), t(4, 3, grad=True)
+
+    def f(a, b):
+        with torch.no_grad():
+            return a @ b, b.requires_grad
+
+    return Setup(f, lambda: (x, view_without_grad(w)))
+
+
+@scenario()
+def grad_of_a_parameter_is_set():
+    p, q = t(3, grad=True), t(3, seed=1, grad=True)
+    p.grad, q.grad = t(3, seed=2), None
+
+    def f(x):
+        p.grad = p.grad * 2 + x
+        q.grad = x
+        p.grad.mul_(3)
+        return x + 1, q.grad is x
+
+    return Setup(f, lambda: (t(3),), watch=lambda: (p.grad, q.grad))
+
+
+@scenario()
+def grad_of_a_parameter_is_dropped():
+    lin = torch.nn.Linear(3, 3)
+    with torch.no_grad():
+        lin.weight.fill_(0.5), lin.bias.fill_(0.1)
+    for p in lin.parameters():
+        p.grad = torch.ones_like(p)
+
+    def f(x):
+        lin.zero_grad()
+        return lin(x), lin.weight.grad is None
+
+    return Setup(f, lambda: (t(2, 3),), watch=lambda: [p.grad for p in lin.parameters()], after=lambda out: out[0].sum().backward())
+
+
+@scenario(skip="TensorAttributeWrite")
+def grad_of_another_shape():
+    p = t(3, grad=True)
+
+    def f(x):
+        y = x + 1
+        try:
+            p.grad = y
+        except RuntimeError as error:
+            return y, str(error)
+
+    return Setup(f, lambda: (t(2),), watch=lambda: p.grad)
+
+
 # ---- other work on gradients -------------------------------------------------------------------------------------------
 
 

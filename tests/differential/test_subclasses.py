@@ -188,6 +188,47 @@ def break_with_a_subclass(x):
     return y + 1
 
 
+# ---- attributes of tensors ---------------------------------------------------------------------------------------------
+
+
+@case(lambda: (t(3), t(3)))
+def attributes_of_arguments(x, y):
+    x.scale = 3
+    x.other = y
+    x.made = y * 2
+    return x * x.scale + x.other, x.made, hasattr(x, "none")
+
+
+@scenario(after_change=(1,))
+def attribute_of_an_argument_is_guarded():
+    x = t(3)
+    x.scale = 2
+
+    def change():
+        x.scale = 4
+
+    return Setup(lambda a: a * a.scale, lambda: (x,), changes=[change])
+
+
+@scenario(after_change=(1,))
+def attribute_that_appears():
+    x = t(3)
+
+    def change():
+        x.scale = 4
+
+    return Setup(lambda a: a * getattr(a, "scale", 2), lambda: (x,), changes=[change])
+
+
+@case(lambda: (t(3),))
+def attributes_of_results(x):
+    y = x * 2
+    y.scale = 3
+    z = y
+    z.scale += 1
+    return y, z.scale
+
+
 # ---- modes -------------------------------------------------------------------------------------------------------------
 
 
