@@ -34,6 +34,15 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// As Py_EnterRecursiveCall: raises RecursionError as CPython's own recursion in C does.
+struct RecursiveCall {
+  RecursiveCall(Trace& t, const char* where) {
+    if (Py_EnterRecursiveCall(where) != 0) raiseCurrent(t);
+  }
+  ~RecursiveCall() { Py_LeaveRecursiveCall(); }
+  RecursiveCall(const RecursiveCall&) = delete;
+};
+
 // Raises an exception whose cause and context is another one.
 [[noreturn]] void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause);
 
