@@ -58,6 +58,15 @@ Value* stopIterationWith(Trace& t, Value* result);
 Value* numberOfExisting(Trace& t, IteratorValue* enumerate);
 // What existing iterators go over is not among what was written to: as it is now, so in every call.
 void guardExistingIterators(Trace& t);
+// As Py_EnterRecursiveCall: raises RecursionError as CPython's own recursion in C does.
+struct RecursiveCall {
+  RecursiveCall(Trace& t, const char* where) {
+    if (Py_EnterRecursiveCall(where) != 0) raiseCurrent(t);
+  }
+  ~RecursiveCall() { Py_LeaveRecursiveCall(); }
+  RecursiveCall(const RecursiveCall&) = delete;
+};
+
 // Raises an exception whose cause and context is another one.
 [[noreturn]] void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause);
 

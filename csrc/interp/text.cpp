@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "base/lookup.h"
+#include "base/stack_room.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
@@ -14,6 +15,7 @@ namespace {
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
   if (isNumber(v)) return nullptr;
+  if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "a deeply nested object");
   if (v->kind != Kind::Tuple && v->kind != Kind::Set)
     if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
   auto all = [&](const std::vector<Value*>& items, auto&& add) {

@@ -38,7 +38,15 @@ void Trace::addPlace(const Value* exception, const TracePlace* at) {
 }
 
 Value* Trace::tracebackOf(Value* exception) {
-  if (exception->source) unsupported(BreakReason::ExceptionTraceback, "the traceback of an existing exception");
+  if (exception->source) {
+    // As it was when the trace began: such an exception is raised by CPython only.
+    static PyObject* name = PyUnicode_InternFromString("__traceback__");
+    auto* heap = dynamic_cast<HeapValue*>(exception);
+    PyObject* object = isReal(exception) ? realObject(exception) : heap ? heap->real.get() : nullptr;
+    if (!object) unsupported(BreakReason::ExceptionTraceback, "the traceback of an existing exception");
+    ObjectRef held = checked(PyObject_GetAttr(object, name));
+    return wrap(held.get(), sources.attr(exception->source, name));
+  }
   const auto* places = placesOf(exception);
   if (!places) return none();
   for (auto& [known, what] : tracebackValues_)

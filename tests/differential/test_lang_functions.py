@@ -148,7 +148,6 @@ def errors_of_builtin_calls(x):
         error_of(lambda: max([])),
         error_of(lambda: range(1, 2, 0)),
         error_of(lambda: abs("a")),
-        error_of(lambda: {}.get()),
     ]
     return x + 1, out
 
