@@ -26,7 +26,7 @@ def all_cases():
                 yield pytest.param(case, STEPS[number % len(STEPS)], id=f"{topic}.{case.name}")
 
 
-@pytest.mark.parametrize("case, every", all_cases())
+@pytest.mark.parametrize("case, every", list(all_cases()))
 def test_broken_at_every_nth_instruction(case, every):
     with cdynamo.config.patch(strict=True, break_every=every, recompile_limit=64):
         check_broken(case)
