@@ -175,9 +175,9 @@ bool isIdentityConstantType(PyTypeObject* type) {
 // Attributes are found by C code of the type's own (threading.local), not in a dictionary of the instance.
 bool readsAttributesInC(PyTypeObject* type) {
   static PyObject* name = PyUnicode_InternFromString("__getattribute__");
-  static PyObject* plain = typeLookup(&PyBaseObject_Type, name);
   PyObject* found = typeLookup(type, name);
-  return found != plain && found && Py_TYPE(found) == &PyWrapperDescr_Type;
+  return found && Py_TYPE(found) == &PyWrapperDescr_Type &&
+         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped != reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
 }  // namespace
