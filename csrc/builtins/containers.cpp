@@ -479,6 +479,12 @@ Value* setUpdate(Trace& t, CallArgs& a) {
     t.journal.set(s->replayable, s->replayable && a.args.size() == 2 && (a.args[1]->kind == Kind::List || a.args[1]->kind == Kind::Tuple));
   return t.none();
 }
+Value* setInit(Trace& t, CallArgs& a) {
+  expectArgs(t, a, "set", 1, 2);
+  SetValue* s = selfSet(t, a, "__init__");
+  while (!s->items.empty()) t.setDiscard(s, DictKey(s->items.back()));
+  return setUpdate(t, a);
+}
 Value* setClear(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "clear");
   while (!s->items.empty()) t.setDiscard(s, DictKey(s->items.back()));
@@ -519,11 +525,13 @@ Value* setCopy(Trace& t, CallArgs& a) { return setCombine<7>(t, a); }
 
 Value* strJoin(Trace& t, CallArgs& a) {
   expectArgs(t, a, "join", 2, 2);
+  if (Value* core = coreOf(t, a.args[0])) a.args[0] = core;
   PyObject* sep = t.constant(a.args[0]);
   if (!sep) unsupported(BreakReason::UnsupportedCall, "str.join of " + describe(a.args[0]));
   ObjectRef parts = checked(PyList_New(0));
   std::vector<Value*> items = itemsOf(t, a.args[1]);
   for (Value* v : items) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.constant(v);
     if (!c && isLateText(v))
       if (Value* late = lateJoin(t, a.args[0], items)) return late;
@@ -536,6 +544,17 @@ Value* strJoin(Trace& t, CallArgs& a) {
 Value* strFormat(Trace& t, CallArgs& a) {
   PyObject* self = t.constant(a.args.at(0));
   if (!self) unsupported(BreakReason::UnsupportedText, "str.format");
+  bool objects = false;
+  for (size_t i = 1; i < a.args.size(); i++) objects |= a.args[i]->kind == Kind::Instance && !isLateText(a.args[i]);
+  for (auto& [name, v] : a.kwargs) objects |= v->kind == Kind::Instance && !isLateText(v);
+  if (objects) {
+    // Field by field, as string.Formatter does it.
+    DictValue* kwargs = t.dict();
+    for (auto& [name, v] : a.kwargs) t.dictSet(kwargs, t.keyOf(t.realShared(name)), v);
+    Value* fields = t.real(native(t, PyObject_CallOneArg(importedObject("cdynamo.polyfills", "format_fields"), self)));
+    return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", "format_text")),
+                {{fields, t.tuple({a.args.begin() + 1, a.args.end()}), kwargs}, {}});
+  }
   ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(a.args.size() - 1)));
   // Real copies, or the text where the fields ask for nothing else.
   std::string pattern = PyUnicode_AsUTF8(self);
@@ -634,6 +653,7 @@ void addContainerMethods(BuiltinTable& table) {
                       {"remove", setRemove},
                       {"pop", setPop},
                       {"update", setUpdate},
+                      {"__init__", setInit},
                       {"clear", setClear},
                       {"union", setCombine<7>},
                       {"intersection", setCombine<1>},

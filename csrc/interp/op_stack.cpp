@@ -43,6 +43,14 @@ void checkDropped(Value* old) {
     unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
 }
 
+// The same for one whose death a weak reference shows, where the program deletes it.
+void checkWatched(Value* old) {
+  PyObject* object = old->kind == Kind::Instance && old->source ? as<InstanceValue>(old)->real.get() : nullptr;
+  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
+  if (type && PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset))
+    unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + type->tp_name + " that has weak references");
+}
+
 }  // namespace
 
 void handleStoreFast(Trace&, FrameState& f, const Instr& in) {
@@ -59,6 +67,7 @@ void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
   if (f.locals[static_cast<size_t>(in.arg)] == nullptr)
     raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, in.arg) + "' where it is not associated with a value");
   checkDropped(f.locals[static_cast<size_t>(in.arg)]);
+  checkWatched(f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
 }
 

@@ -232,6 +232,27 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   return overloadsReflected(t, left, right, names.reflected) ? nullptr : method;
 }
 
+namespace {
+
+// + * | of objects whose classes inherit them from list, tuple or dict; null for all else.
+Value* inheritedOp(Trace& t, int op, Value* a, Value* b) {
+  const OperatorNames& names = kBinary[op % kInplace];
+  auto part = [&](Value* v, const char* method) -> Value* {
+    HeapValue* contents = v->kind == Kind::Instance ? as<InstanceValue>(v)->contents : nullptr;
+    if (!contents || contents->kind == Kind::Set || PyType_IsSubtype(contents->type, &PyODict_Type)) return v;
+    if (overrides(t, v, method) || (op >= kInplace && overrides(t, v, inplaceMethod(op)))) return nullptr;
+    return contents;
+  };
+  Value *x = part(a, names.method), *y = part(b, names.reflected);
+  if (!x || !y || (x == a && y == b) || x->kind == Kind::Instance || y->kind == Kind::Instance) return nullptr;
+  Value* made = containerOp(t, op, x, y);
+  if (made == x) return a;  // in place
+  if (made && made->kind == Kind::Dict) as<DictValue>(made)->type = &PyDict_Type;
+  return made;
+}
+
+}  // namespace
+
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
@@ -290,6 +311,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     return t.real(native(t, PyUnicode_Format(ca, args.get())));
   }
   const OperatorNames& names = kBinary[base];
+  if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {
     if (a->kind == Kind::Instance) {
       std::string method = std::string("__i") + (names.method + 2);
@@ -589,7 +611,8 @@ bool truth(Trace& t, Value* v) {
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
-  PyObject* c = isReal(v) ? t.constant(v) : nullptr;
+  if (Value* core = coreOf(t, v)) v = core;
+  PyObject* c = isReal(v) || v->kind == Kind::Instance ? t.constant(v) : nullptr;
   if (!c || !PyLong_Check(c)) return std::nullopt;
   int overflow = 0;
   long long n = PyLong_AsLongLongAndOverflow(c, &overflow);

@@ -9,7 +9,10 @@ from known import KNOWN
 
 import cdynamo
 
-TOPICS = ("builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss")
+TOPICS = (
+    "builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss",
+    "class_creation", "class_attributes", "class_protocols", "class_library",
+)  # fmt: skip
 STEPS = (1, 2, 3, 5, 9)
 
 
