@@ -5,6 +5,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 
 namespace cdynamo {
 
@@ -312,6 +313,8 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
                                  ? nullptr
                                  : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
       for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
+    } else if (isReal(src) && Py_TYPE(realObject(src)) == &PyDictProxy_Type) {
+      unsupported(BreakReason::MethodCall, "a dict of " + describe(src));
     } else {
       for (Value* pair : itemsOf(t, src)) {
         auto kv = itemsOf(t, pair);
@@ -355,8 +358,7 @@ Value* dictPop(Trace& t, CallArgs& a) {
   Value* v = t.dictGet(d, k);
   if (!v) {
     if (fallback) return fallback;
-    PyObject* c = t.constant(a.args[1]);
-    throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c ? c : Py_None)))};
+    keyError(t, a.args[1]);
   }
   t.dictDelete(d, k);
   return v;
@@ -419,8 +421,7 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
   DictKey k = t.keyOf(a.args[1]);
   Value* v = t.dictGet(d, k);
   if (!v) {
-    PyObject* c = t.constant(a.args[1]);
-    throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c ? c : Py_None)))};
+    keyError(t, a.args[1]);
   }
   auto toEnd = [&](const DictKey& key, Value* value) {
     t.dictDelete(d, key);
@@ -459,8 +460,7 @@ Value* setDiscard(Trace& t, CallArgs& a) {
 }
 Value* setRemove(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a, "remove");
-  PyObject* c = t.constant(a.args.at(1));
-  if (!t.setDiscard(s, t.keyOf(a.args[1]))) throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c ? c : Py_None)))};
+  if (!t.setDiscard(s, t.keyOf(a.args.at(1)))) keyError(t, a.args[1]);
   return t.none();
 }
 Value* setPop(Trace& t, CallArgs& a) {

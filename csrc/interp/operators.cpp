@@ -261,8 +261,11 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
-  if (isTensor(a))
+  if (isTensor(a)) {
+    PyObject* member = b->kind == Kind::Instance ? t.constant(b) : nullptr;  // of an IntEnum or the like
     if (Value* core = coreOf(t, b)) b = core;
+    if (member && PyLong_Check(member)) b = t.real(checked(PyLong_Type.tp_as_number->nb_int(member)));
+  }
   if (isTensor(b))
     if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if (isTensor(a) || isTensor(b)) {
@@ -271,6 +274,14 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
     }
   }
+  if (base == 5)
+    for (int side = 0; side < 2; side++) {
+      // An index times a sequence.
+      Value *sequence = side ? b : a, *&times = side ? a : b;
+      bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (isReal(sequence) && PySequence_Check(realObject(sequence)));
+      if (!repeats || times->kind != Kind::Instance || overrides(t, times, "__mul__") || overrides(t, times, "__rmul__")) continue;
+      if (Value* index = indexValue(t, times)) times = index;
+    }
   if (Value* v = openNumberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;

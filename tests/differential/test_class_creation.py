@@ -781,7 +781,7 @@ def namedtuple_returned(x):
     return P(x + 1, 2), Q(1, P(3, x)), P.__module__, Q.__module__
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def make_dataclass_inside(x):
     P = dataclasses.make_dataclass("P", [("a", int), ("b", int, 4)])
     return x * P(1).b, P(1) == P(1, 4)
