@@ -565,7 +565,7 @@ Value* strFormat(Trace& t, CallArgs& a) {
       return copy;
     }
     if (pattern.find_first_of("!:.[") != std::string::npos) unsupported(BreakReason::UnsupportedText, "str.format with " + describe(v));
-    v = str(t, v);
+    v = format(t, v, nullptr, 0);
     PyObject* c = t.constant(v);
     late |= !c;
     return ObjectRef::share(c ? c : Py_None);

@@ -3,6 +3,7 @@
 
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
@@ -125,11 +126,21 @@ bool isOpenOf(const CallArgs& a, PyTypeObject& type) {
   return a.args.size() == 1 && a.kwargs.empty() && isOpen(a.args[0]) && Py_TYPE(realObject(a.args[0])) == &type;
 }
 
+// int(v), float(v), bool(v) of a number of the graph, or of a tensor whose value is one; null where it is something else.
+Value* asNumber(Trace& t, const CallArgs& a, PyTypeObject& type) {
+  if (a.args.size() != 1 || !a.kwargs.empty()) return nullptr;
+  Value* v = a.args[0];
+  if (isTensor(v) && t.options.captureScalars) v = itemOf(t, as<TensorValue>(v));
+  return isNumber(v) ? convertNumber(t, as<NumberValue>(v), &type) : nullptr;
+}
+
 Value* builtinInt(Trace& t, CallArgs& a) {
+  if (Value* v = asNumber(t, a, PyLong_Type)) return v;
   if (isOpenOf(a, PyLong_Type)) return t.typeOf(a.args[0]), a.args[0];
   return viaNative(t, a, typeObject(PyLong_Type), "__int__");
 }
 Value* builtinFloat(Trace& t, CallArgs& a) {
+  if (Value* v = asNumber(t, a, PyFloat_Type)) return v;
   if (isOpenOf(a, PyFloat_Type)) return t.typeOf(a.args[0]), a.args[0];
   Value* v = viaNative(t, a, typeObject(PyFloat_Type), "__float__");
   CallArgs index{{v}, {}};
@@ -142,6 +153,7 @@ Value* builtinComplex(Trace& t, CallArgs& a) {
 }
 Value* builtinBool(Trace& t, CallArgs& a) {
   expectArgs(t, a, "bool", 0, 1);
+  if (Value* v = asNumber(t, a, PyBool_Type)) return v;
   return t.boolean(!a.args.empty() && truth(t, a.args[0]));
 }
 Value* builtinStr(Trace& t, CallArgs& a) {
@@ -156,6 +168,8 @@ Value* builtinRepr(Trace& t, CallArgs& a) {
 }
 Value* builtinFormat(Trace& t, CallArgs& a) {
   expectArgs(t, a, "format", 1, 2);
+  if (a.args.size() > 1 && !PyType_IsSubtype(t.typeOf(a.args[1]), &PyUnicode_Type))
+    raise(t, PyExc_TypeError, std::string("format() argument 2 must be str, not ") + t.typeOf(a.args[1])->tp_name);
   return format(t, a.args[0], a.args.size() > 1 ? a.args[1] : nullptr, 0);
 }
 
@@ -168,6 +182,8 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
   expectArgs(t, a, "abs", 1, 1);
   static PyObject* abs = PyUnicode_InternFromString("abs");
   if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
+  if (isArray(a.args[0])) return arrayOperator(t, "abs", {a.args[0]});
+  if (isNumber(a.args[0])) return numberUnary(t, 'a', as<NumberValue>(a.args[0]));
   if (isOpenOf(a, PyLong_Type)) return truth(t, compareOp(t, Py_LT, a.args[0], t.integer(0))) ? unaryOp(t, '-', a.args[0]) : a.args[0];
   return viaNative(t, a, builtinObject("abs"), "__abs__");
 }
@@ -245,7 +261,10 @@ Value* builtinSum(Trace& t, CallArgs& a) {
     Value* v = callNative(t, builtinObject("sum"), {{t.tuple(items), total}, {}});
     if (v) return v;
   }
-  for (Value* v : items) total = binaryOp(t, 0, total, v);
+  for (Value* v : items) {
+    if (isNumber(v) && t.typeOf(v) == &PyFloat_Type) t.constant(v);  // CPython's way with floats, again
+    total = binaryOp(t, 0, total, v);
+  }
   return total;
 }
 
@@ -504,7 +523,7 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.deleter", propertyWith<2>);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
+                           "torch.iinfo", "torch.device", "sys.intern", "builtins.object", "os.fspath"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

@@ -48,9 +48,19 @@ void addTorchBuiltins(BuiltinTable& table);
 void addTorchState(BuiltinTable& table);
 void addFunctorchBuiltins(BuiltinTable& table);
 void addOutputBuiltins(BuiltinTable& table);
+void addAutogradBuiltins(BuiltinTable& table);
+void addCheckpointBuiltins(BuiltinTable& table);
+void addRandomBuiltins(BuiltinTable& table);
+void addNumberBuiltins(BuiltinTable& table);
+void addExceptionBuiltins(BuiltinTable& table);
+void addImportBuiltins(BuiltinTable& table);
+void addTorchFunctionBuiltins(BuiltinTable& table);
 
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+
+// torch.manual_seed.
+Value* manualSeed(Trace& t, CallArgs& args);
 
 // Calls that torch._dynamo.config tells to drop or to put off; `known` false for all others.
 Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);

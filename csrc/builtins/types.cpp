@@ -168,9 +168,12 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
     if (code.argcount() == 0) raise(t, PyExc_RuntimeError, "super(): no arguments");
     self = f->locals[0];
     if (self && self->kind == Kind::Cell) self = t.cellContents(as<CellValue>(self));
+    if (!self) raise(t, PyExc_RuntimeError, "super(): arg[0] deleted");
     for (int i = code.firstFree(); i < code.localsplusCount(); i++)
-      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0)
+      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0) {
         cls = t.cellContents(as<CellValue>(f->locals[static_cast<size_t>(i)]));
+        if (!cls) raise(t, PyExc_RuntimeError, "super(): empty __class__ cell");
+      }
     if (!cls) raise(t, PyExc_RuntimeError, "super(): __class__ cell not found");
   } else if (a.args.size() == 2) {
     cls = a.args[0];

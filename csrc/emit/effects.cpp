@@ -12,8 +12,7 @@ void Rebuilder::writeBack(HeapValue* h) {
       if (!as<ListValue>(h)->loaded) {
         fillContents(h, h, h->type == dequeType() ? h->type : &PyList_Type);
       } else if (h->type == &PyList_Type) {
-        loadAll(as<ListValue>(h)->items);
-        a.buildList(static_cast<int>(as<ListValue>(h)->items.size()));
+        loadList(as<ListValue>(h)->items);
         load(h);
         a.loadConst(keep(checked(PySlice_New(nullptr, nullptr, nullptr))));
         a.storeSubscr();
@@ -38,6 +37,8 @@ void Rebuilder::writeBack(HeapValue* h) {
     case Kind::Instance:
       for (auto& [slot, v] : as<InstanceValue>(h)->slots) setAttribute(h, slot.get(), v);
       break;
+    case Kind::Generator: placeExisting(as<GeneratorValue>(h)); break;
+    case Kind::Iterator: moveExisting(as<IteratorValue>(h)); break;
     default: refuse(h);
   }
 }

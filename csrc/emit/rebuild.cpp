@@ -1,5 +1,6 @@
 #include "emit/rebuild.h"
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "emit/late_calls.h"
 #include "interp/protocol.h"
@@ -64,6 +65,7 @@ void Rebuilder::loadTemp(Value* v) { a.loadFast(temps_.at(v)); }
 bool Rebuilder::isFresh(PyObject* object) { return PyExceptionInstance_Check(object) || Py_TYPE(object) == &PyBaseObject_Type; }
 
 bool Rebuilder::isLeaf(Value* v) const {
+  if (v->kind == Kind::Number) return true;
   if (v->kind == Kind::Real) return !isFresh(realObject(v)) && !PyTraceBack_Check(realObject(v)) && !t.localClass(realObject(v));
   if (v->kind == Kind::Tensor) return as<TensorValue>(v)->attrs.empty() && as<TensorValue>(v)->type == tensorType();
   auto* heap = dynamic_cast<HeapValue*>(v);
@@ -109,6 +111,31 @@ void Rebuilder::load(Value* v) {
   if (depth_ == 0) fillAll();
 }
 
+void Rebuilder::loadList(const std::vector<Value*>& items) {
+  constexpr size_t kPiece = 64;
+  if (items.size() <= kPiece) {
+    loadAll(items);
+    return a.buildList(static_cast<int>(items.size()));
+  }
+  a.buildList(0);
+  for (size_t at = 0; at < items.size(); at += kPiece) {
+    auto begin = items.begin() + static_cast<ptrdiff_t>(at);
+    std::vector<Value*> piece(begin, begin + static_cast<ptrdiff_t>(std::min(kPiece, items.size() - at)));
+    loadAll(piece);
+    a.buildList(static_cast<int>(piece.size()));
+    a.emit(Op::ListExtend, 1);
+  }
+}
+
+void Rebuilder::loadTuple(const std::vector<Value*>& items) {
+  if (items.size() <= 64) {
+    loadAll(items);
+    return a.buildTuple(static_cast<int>(items.size()));
+  }
+  loadList(items);
+  a.emit(Op::ListToTuple, 0);
+}
+
 void Rebuilder::loadAll(const std::vector<Value*>& items) {
   for (Value* v : items) load(v);
 }
@@ -128,10 +155,18 @@ void Rebuilder::make(Value* v) {
     case Kind::Real: return makeReal(v);
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(v);
-      if (tensor->type != tensorType()) refuse(v);
-      a.loadFast(kOutputs);
-      a.loadConst(number(outputOf(tensor->node)));
-      a.binarySubscr();
+      if (tensor->type != tensorType()) a.loadConst(attributeOf(*tensorType(), "as_subclass"));
+      if (tensor->node->op == NodeOp::Placeholder && tensor->node->source) {
+        loadObject(tensor->node->source);
+      } else {
+        a.loadFast(kOutputs);
+        a.loadConst(number(outputOf(tensor->node)));
+        a.binarySubscr();
+      }
+      if (tensor->type != tensorType()) {
+        a.loadConst(asObject(tensor->type));
+        a.call(2);
+      }
       storeTemp(v);
       if (tensor->attrs.empty()) return;
       return later([this, tensor] {
@@ -196,6 +231,24 @@ void Rebuilder::make(Value* v) {
       }
       return storeTemp(v);
     }
+    case Kind::Number: {
+      auto* number = as<NumberValue>(v);
+      if (number->earlyCall >= 0) {
+        a.loadFast(earlySlots[static_cast<size_t>(number->earlyCall)]);
+      } else {
+        a.loadFast(kOutputs);
+        a.loadConst(this->number(outputOf(number->node)));
+        a.binarySubscr();
+      }
+      return storeTemp(v);
+    }
+    case Kind::Array: {
+      auto* array = as<ArrayValue>(v);
+      a.loadConst(importedObject("cdynamo._numpy", array->type == ndarrayType() ? "to_array" : "to_scalar"));
+      load(array->tensor);
+      a.call(1);
+      return storeTemp(v);
+    }
     case Kind::Iterator: return makeIterator(as<IteratorValue>(v));
     case Kind::Generator: return makeGenerator(as<GeneratorValue>(v));
     case Kind::Unbound: refuse(v);
@@ -204,7 +257,7 @@ void Rebuilder::make(Value* v) {
 
 void Rebuilder::makeReal(Value* v) {
   PyObject* object = realObject(v);
-  if (PyTraceBack_Check(object)) refuse(v);
+  if (PyTraceBack_Check(object)) return makeTraceback(v);
   if (t.localClass(object)) return makeClass(v);
   if (PyExceptionInstance_Check(object)) return makeRealException(v);
   a.loadConst(asObject(&PyBaseObject_Type));
@@ -221,8 +274,7 @@ void Rebuilder::makeList(ListValue* l) {
   bool built = true;
   for (Value* v : l->items) built = built && isBuilt(v);
   if (l->type == &PyList_Type && built) {
-    loadAll(l->items);
-    a.buildList(static_cast<int>(l->items.size()));
+    loadList(l->items);
     return storeTemp(l);
   }
   if (l->type == &PyList_Type) {
@@ -244,8 +296,7 @@ void Rebuilder::makeTuple(TupleValue* v, PyTypeObject* type) {
   if (python) python = PyObject_HasAttrString(asObject(type), "_make") != 0;
   if (python) a.loadConst(attributeOf(PyTuple_Type, "__new__"));
   if (type != &PyTuple_Type) loadType(type);
-  loadAll(v->items);
-  a.buildTuple(static_cast<int>(v->items.size()));
+  loadTuple(v->items);
   if (type != &PyTuple_Type) a.call(python ? 2 : 1);
   storeTemp(v);
 }
@@ -347,8 +398,7 @@ void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* bas
   if (items.empty()) return;
   a.loadConst(attributeOf(*base, "extend"));
   load(self);
-  loadAll(items);
-  a.buildList(static_cast<int>(items.size()));
+  loadList(items);
   a.call(2);
   a.popTop();
 }

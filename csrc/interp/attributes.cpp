@@ -7,9 +7,11 @@
 #include <cstring>
 
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -29,6 +31,8 @@ std::string textOf(PyObject* name) {
   if (!text) PyErr_Clear();
   return text ? text : "?";
 }
+
+bool hasInstanceDict(PyTypeObject* type) { return type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT); }
 
 bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr; }
 
@@ -97,7 +101,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+          if (attribute == "__traceback__") return t.tracebackOf(instance);
           if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
           auto* args = asTuple(i->exceptionArgs);
@@ -126,8 +130,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(i->source, name));
     }
     if (isReal(instance)) {
-      if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
-        unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+      if (PyTraceBack_Check(realObject(instance))) unsupported(BreakReason::ExceptionTraceback, "an attribute of a traceback");
+      if (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__") return t.tracebackOf(instance);
       if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
@@ -135,6 +139,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!instance->source) return t.real(std::move(held));
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
     }
+    if (textOf(name) == "__class__") return typeValue(t, instance);
     if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
     if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
       // A field of a struct sequence is an item of the tuple.
@@ -148,7 +153,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
       return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
     }
-    return nullptr;
+    unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a " + owner->tp_name + " object");
   }
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
   if (kind == &PySuper_Type) {
@@ -205,7 +210,7 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
     case Kind::Instance: {
       auto* i = as<InstanceValue>(object);
-      if (i->type->tp_dictoffset == 0) return nullptr;
+      if (!hasInstanceDict(i->type)) return nullptr;
       DictValue* d = t.dictOf(i);
       return d ? t.dictGetName(d, name) : nullptr;
     }
@@ -272,6 +277,8 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
   PyObject* generic = typeLookup(Py_TYPE(object), name);
   if (generic) {
+    // Made, and kept, when it is first read.
+    if (textOf(name) == "__annotations__") unsupported(BreakReason::UnsupportedAttribute, "the annotations of a module that has none yet");
     ObjectRef held = native(t, PyObject_GetAttr(object, name));
     return t.real(std::move(held));
   }
@@ -386,7 +393,9 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   } else
     text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
   ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
-  throw Raised{t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())))};
+  Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
+  t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
+  throw Raised{error};
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
@@ -394,7 +403,10 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(object);
-      if (Value* v = tensorAttr(t, tensor, name)) return v;
+      if (isOverridden(t, CallArgs{{tensor}, {}}))
+        if (Value* v = overriddenAttr(t, tensor, name)) return v;
+      bool own = tensor->type == tensorType() || typeLookup(tensor->type, name) == typeLookup(tensorType(), name);
+      if (Value* v = own ? tensorAttr(t, tensor, name) : nullptr) return v;
       return genericGetAttr(t, object, t.typeOf(object), name);
     }
     case Kind::Super: {
@@ -473,6 +485,8 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       }
       unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a " + type->tp_name + " object");
     }
+    case Kind::Array: return arrayAttr(t, as<ArrayValue>(object), name);
+    case Kind::Number: unsupported(BreakReason::NumberValue, "attribute '" + textOf(name) + "' of " + describe(object));
     default: return genericGetAttr(t, object, t.typeOf(object), name);
   }
 }
@@ -559,6 +573,25 @@ Value* pythonMethod(Trace& t, Value* object, const char* name) {
 
 namespace {
 
+// What calls of the function read. False for all other attributes.
+bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Value* value) {
+  bool none = !value || isReal(value, Py_None);
+  if (name == "__defaults__" || name == "__kwdefaults__") {
+    bool positional = name == "__defaults__";
+    if (!none && !(positional ? static_cast<Value*>(asTuple(value)) : asDict(value)) && !(isReal(value) && PyTuple_Check(realObject(value))))
+      raise(t, PyExc_TypeError, name + " must be set to a " + (positional ? "tuple" : "dict") + " object");
+    t.journal.set(positional ? fn->defaults : fn->kwdefaults, none ? nullptr : value);
+    return true;
+  }
+  if (name == "__annotations__") {
+    t.journal.set(fn->annotations, none ? nullptr : value);
+    return true;
+  }
+  if (name == "__code__" || name == "__closure__" || name == "__globals__" || name == "__builtins__")
+    unsupported(BreakReason::AttributeWrite, "setting '" + name + "' of a function");
+  return false;
+}
+
 // An attribute of a real object that the trace does not model otherwise. False: it cannot be followed.
 bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   PyObject* real = realObject(object);
@@ -627,16 +660,21 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  // Tracebacks are not modelled: nobody can read what is set here.
-  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") return;
+  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
+    if (!value) raise(t, PyExc_TypeError, "__traceback__ may not be deleted");
+    if (t.setTraceback(object, value)) return;
+    if (t.typeOf(value) != &PyTraceBack_Type) raise(t, PyExc_TypeError, "__traceback__ must be a traceback or None");
+    unsupported(BreakReason::ExceptionTraceback, "setting the traceback of an exception");
+  }
   if (object->kind != Kind::Instance) {
     if (object->kind == Kind::Function) {
       auto* fn = as<FunctionValue>(object);
+      if (setFunctionField(t, fn, textOf(name), value)) return;
       if (!fn->dict) t.journal.set(fn->dict, t.dict());
       if (value)
         t.dictSet(fn->dict, t.keyOf(t.realShared(name)), value);
-      else
-        t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
+      else if (!t.dictDelete(fn->dict, t.keyOf(t.realShared(name))))
+        attributeError(t, object, name);
       return;
     }
     if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
@@ -686,7 +724,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     }
     unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
-  DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
+  DictValue* dict = hasInstanceDict(i->type) ? t.dictOf(i) : nullptr;
   if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
   if (value) {
     t.dictSet(dict, t.keyOf(t.realShared(name)), value);

@@ -3,9 +3,11 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -41,7 +43,7 @@ namespace {
 template <typename HasSlot>
 void checkModelled(Trace& t, Value* v, const char* what, HasSlot&& hasSlot) {
   auto* i = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
-  if (!i || !i->real) return;
+  if (!isReal(v) && (!i || !i->real)) return;
   PyTypeObject* type = t.typeOf(v);
   static PyMappingMethods noMapping{};
   static PySequenceMethods noSequence{};
@@ -66,7 +68,7 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
-  if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
+  if (isTensor(key) || isArray(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with " + describe(key));
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
 
@@ -194,6 +196,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   }
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
+  if (isArray(container)) return arrayOperator(t, "getitem", {container, key});
   if (ListValue* l = asList(container)) {
     t.load(l);
     if (l->type == dequeType() && isSlice(key)) raise(t, PyExc_TypeError, "sequence index must be integer, not 'slice'");
@@ -222,6 +225,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     keyError(t, key);
   }
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key}, {}})) return call1(t, specialMethod(t, container, "__getitem__"), key);
     static PyObject* getitem = importedObject("operator", "getitem");
     return recordOp(t, getitem, false, {{container, key}, {}});
   }
@@ -254,9 +258,19 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
 }
 
+std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal) {
+  PyTypeObject* type = t.typeOf(v);
+  if (!type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item)) raise(t, PyExc_TypeError, refusal);
+  return itemsOf(t, v);
+}
+
 void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (Value* method = pythonSpecial(t, container, "__setitem__")) {
     call(t, method, {{key, value}, {}});
+    return;
+  }
+  if (isArray(container)) {
+    arrayOperator(t, "setitem", {container, key, value});
     return;
   }
   if (ListValue* l = asList(container)) {
@@ -264,7 +278,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
     std::vector<Value*> items = l->items;
     if (isSlice(key)) {
       SliceRange r = sliceRange(t, key, items.size());
-      std::vector<Value*> fresh = itemsOf(t, value);
+      std::vector<Value*> fresh = itemsOr(t, value, r.step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
       if (r.step == 1) {
         Py_ssize_t stop = std::max(r.start, r.stop);
         items.erase(items.begin() + r.start, items.begin() + stop);
@@ -287,6 +301,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key, value}, {}})) {
+      call(t, specialMethod(t, container, "__setitem__"), {{key, value}, {}});
+      return;
+    }
     static PyObject* setitem = importedObject("operator", "setitem");
     recordOp(t, setitem, false, {{container, key, value}, {}});
     return;
@@ -343,6 +361,7 @@ Py_ssize_t length(Trace& t, Value* v) {
     if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
     return static_cast<Py_ssize_t>(n);
   }
+  if (isArray(v)) return arrayLength(as<ArrayValue>(v));
   if (ListValue* l = asList(v)) {
     t.load(l);
     return static_cast<Py_ssize_t>(l->items.size());
@@ -358,6 +377,7 @@ Py_ssize_t length(Trace& t, Value* v) {
   }
   if (v->kind == Kind::DictView) return static_cast<Py_ssize_t>(t.dictLength(as<DictValue>(as<DictViewValue>(v)->owner)));
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return static_cast<Py_ssize_t>(indexArgument(t, call(t, specialMethod(t, v, "__len__"), {})));
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "len() of a 0-d tensor");
@@ -379,6 +399,7 @@ bool contains(Trace& t, Value* container, Value* item) {
     Value* part = coreOf(t, item);
     return contains(t, core, part ? part : item);
   }
+  if (isArray(container) || isArray(item)) unsupported(BreakReason::NumpyCall, "`in` with a NumPy array");
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
   if (Value* method = pythonSpecial(t, container, "__contains__")) {
     if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
@@ -430,8 +451,9 @@ Value* iterate(Trace& t, Value* v) {
   if (Value* core = coreUnless(t, v, {"__iter__"}); core && t.typeOf(core)->tp_iter) return iterate(t, core);
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
-    case Kind::Iterator:
+    case Kind::Iterator: t.typeOf(v); return v;
     case Kind::Generator: return v;
+    case Kind::Array: unsupported(BreakReason::UnsupportedIteration, "iteration over a NumPy array");
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
@@ -447,6 +469,7 @@ Value* iterate(Trace& t, Value* v) {
     static auto* dequeIter = reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_iterator"));
     it->type = subject->kind != Kind::List ? &PyTupleIter_Type : as<ListValue>(subject)->type == dequeType() ? dequeIter : &PyListIter_Type;
     it->subject = subject;
+    if (it->type == dequeIter) it->stop = as<ListValue>(subject)->resizes;
     return it;
   };
   if (asList(v) || asTuple(v)) return sequence(asList(v) ? static_cast<Value*>(asList(v)) : asTuple(v));
@@ -470,6 +493,7 @@ Value* iterate(Trace& t, Value* v) {
     return it;
   }
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return call(t, specialMethod(t, v, "__iter__"), {});
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "iteration over a 0-d tensor");
@@ -546,6 +570,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     return nullptr;
   };
   switch (it->what) {
+    case IteratorValue::Existing: return nextOfExisting(t, it);
     case IteratorValue::DictItems: {
       auto* d = as<DictValue>(it->subject);
       if (static_cast<int64_t>(d->live) != it->stop) {
@@ -557,6 +582,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       while (at < d->entries.size() && !d->entries[at].value) at++;
       t.journal.set(it->position, static_cast<int64_t>(at) + 1);
       if (at >= d->entries.size()) return finish();
+      if (it->given == it->stop) raise(t, PyExc_RuntimeError, "dictionary keys changed during iteration");
+      t.journal.set(it->given, it->given + 1);
       const DictEntry& e = d->entries[at];
       return it->step == DictViewValue::Keys ? e.key.value : it->step == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value});
     }
@@ -566,6 +593,10 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         raise(t, PyExc_RuntimeError, "Set changed size during iteration");
       }
       std::vector<Value*>* items;
+      if (it->stop >= 0 && it->inputs.empty() && as<ListValue>(it->subject)->resizes != it->stop) {
+        finish();
+        raise(t, PyExc_RuntimeError, "deque mutated during iteration");
+      }
       if (it->subject->kind == Kind::List) {
         t.load(as<ListValue>(it->subject));
         items = &as<ListValue>(it->subject)->items;
@@ -633,7 +664,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Enumerate: {
       Value* v = next(t, it->inputs[0]);
       if (!v) return nullptr;
-      Value* i = t.integer(it->position);
+      Value* i = it->real ? numberOfExisting(t, it) : t.integer(it->position);
       t.journal.set(it->position, it->position + 1);
       return t.tuple({i, v});
     }
@@ -801,7 +832,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
   Value* it = iterate(t, v);
   while (Value* item = next(t, it)) {
     items.push_back(item);
-    if (items.size() > 10'000'000) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
+    if (items.size() > kMostItems) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
   }
   return items;
 }

@@ -2,7 +2,9 @@
 #include <unordered_map>
 
 #include "base/lookup.h"
+#include "base/stack_room.h"
 #include "cpython/compat.h"
+#include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
 
@@ -12,6 +14,8 @@ namespace {
 
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
+  if (isNumber(v)) return nullptr;
+  if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "a deeply nested object");
   if (v->kind != Kind::Tuple && v->kind != Kind::Set)
     if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
   auto all = [&](const std::vector<Value*>& items, auto&& add) {
@@ -68,6 +72,7 @@ ObjectRef snapshot(Trace& t, Value* v) {
 }
 
 PyObject* Trace::snapshot(Value* v) {
+  if (isNumber(v)) return constant(v);
   ObjectRef copy = cdynamo::snapshot(*this, v);
   return copy ? keep(std::move(copy)) : nullptr;
 }
@@ -92,7 +97,7 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
 }  // namespace
 
 Value* repr(Trace& t, Value* v) {
-  if (isTensor(v) || isLateText(v))
+  if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
   if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
@@ -149,7 +154,7 @@ Value* repr(Trace& t, Value* v) {
 
 Value* str(Trace& t, Value* v) {
   if (isLateText(v)) return v;
-  if (isTensor(v))
+  if (isTensor(v) || isNumber(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
@@ -162,6 +167,7 @@ Value* str(Trace& t, Value* v) {
       static PyObject* strName = PyUnicode_InternFromString("__str__");
       static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
       auto args = itemsOf(t, i->exceptionArgs);
+      if (PyObject* polyfill = polyfillOf(lookUp(t, i->type, strName))) return call1(t, pinnedValue(t, polyfill), v);
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
         PyObject* copies = t.snapshot(i->exceptionArgs);
@@ -204,7 +210,16 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (Value* core = coreUnless(t, v, {"__format__"}); core && (t.typeOf(core) == &PyUnicode_Type || (!overrides(t, v, "__str__") && !overrides(t, v, "__repr__")) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
     return format(t, core, spec, 0);
-  if (isTensor(v) || isLateText(v))
+  if (isNumber(v) && cs) {
+    // A specification that fails must fail here: another number of the type is asked.
+    ObjectRef one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));
+    ObjectRef shown = ObjectRef::steal(PyObject_Format(one.get(), cs));
+    if (!shown) {
+      PyErr_Clear();
+      unsupported(BreakReason::UnsupportedText, "a format specification that fails");
+    }
+  }
+  if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
@@ -218,6 +233,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
       raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
   }
   if (!c) {
+    if (cs && PyUnicode_GetLength(cs) > 0 && conversion == 0 && !isTensor(v))
+      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
     c = t.constant(v);
@@ -252,6 +269,8 @@ std::string describe(Value* v) {
     case Kind::Generator: return "a generator";
     case Kind::DictView: return "a dict view";
     case Kind::Property: return "a descriptor";
+    case Kind::Number: return std::string("a captured ") + as<NumberValue>(v)->type->tp_name;
+    case Kind::Array: return "a numpy array";
     case Kind::Unbound: return "an unbound local";
     default: return std::string("a ") + static_cast<HeapValue*>(v)->type->tp_name + " object";
   }

@@ -1,4 +1,6 @@
 // Reading and writing lists, tuples, dicts, sets and cells of the symbolic heap.
+#include <algorithm>
+
 #include "cpython/compat.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -28,6 +30,10 @@ bool isEnumMember(PyObject* object) {
 }
 
 void Trace::touch(HeapValue* v) {
+  if (bodySerial) {
+    HeapValue* owner = v->kind == Kind::Dict && as<DictValue>(v)->instance ? as<DictValue>(v)->instance : holderOf(v);
+    if (v->real || owner->real || owner->serial < bodySerial) wroteOutsideBody = true;
+  }
   writes++;
   if (!v->real) return;
   if (orderedAfter_) unsupported(BreakReason::UnsupportedMutation, "a change of an existing object after output that could show its order");
@@ -93,15 +99,29 @@ void Trace::load(TupleValue* t) {
 void Trace::setItems(ListValue* l, std::vector<Value*> items) {
   load(l);
   touch(l);
-  journal.onRollback([l, old = l->items] { l->items = old; });
+  if (items.size() != l->items.size()) journal.set(l->resizes, l->resizes + 1);
+  // What differs, between the beginning and the end that stay: many small changes of a long list must not take its length each.
+  size_t shorter = std::min(items.size(), l->items.size()), head = 0, tail = 0;
+  while (head < shorter && items[head] == l->items[head]) head++;
+  while (tail < shorter - head && items[items.size() - 1 - tail] == l->items[l->items.size() - 1 - tail]) tail++;
+  std::vector<Value*> old(l->items.begin() + static_cast<ptrdiff_t>(head), l->items.end() - static_cast<ptrdiff_t>(tail));
+  journal.onRollback([l, head, tail, old = std::move(old)] {
+    l->items.erase(l->items.begin() + static_cast<ptrdiff_t>(head), l->items.end() - static_cast<ptrdiff_t>(tail));
+    l->items.insert(l->items.begin() + static_cast<ptrdiff_t>(head), old.begin(), old.end());
+  });
   l->items = std::move(items);
 }
 
 void Trace::append(ListValue* l, Value* v) {
   if (!l->loaded && l->source) facts.typeIs(l->source, l->type);
+  if (l->items.size() >= 1'000'000) unsupported(BreakReason::EndlessIterator, "a list of more than a million items");
   touch(l);
   l->items.push_back(v);
-  journal.onRollback([l] { l->items.pop_back(); });
+  l->resizes++;
+  journal.onRollback([l] {
+    l->items.pop_back();
+    l->resizes--;
+  });
 }
 
 // ---- cells -----------------------------------------------------------------------------------------------------------
@@ -185,6 +205,7 @@ DictKey Trace::keyOf(Value* key) {
       }
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
     case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
+    case Kind::Array: unsupported(BreakReason::HashOrCompare, "a numpy array as a key");
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);
       PyTypeObject* type = typeOf(key);

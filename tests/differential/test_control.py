@@ -499,7 +499,7 @@ def custom_exception(x):
         return error.b + 1, error.args, str(error)
 
 
-@case(lambda: (t(3),), skip="ExceptionGroupHandler")
+@case(lambda: (t(3),))
 def exception_groups(x):
     try:
         raise ExceptionGroup("g", [ValueError(1), KeyError(2)])

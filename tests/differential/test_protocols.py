@@ -102,7 +102,7 @@ def exit_gets_a_traceback(x):
     return x + 1, m.seen
 
 
-@case(lambda: (t(3),), skip="ExceptionTraceback")
+@case(lambda: (t(3),))
 def exception_has_a_traceback(x):
     try:
         raise ValueError
