@@ -199,6 +199,6 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     except Exception as error:
         if type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
-        return _error_of_eager(target, is_method, given, grad_enabled)
     finally:
         _log.disabled = was_disabled
+    return _error_of_eager(target, is_method, given, grad_enabled)
