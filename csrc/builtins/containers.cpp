@@ -304,7 +304,7 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
   (void)self;
   if (a.args.size() > first) {
     Value* src = a.args[first];
-    if (DictValue* other = asDict(src)) {
+    if (DictValue* other = mergedAsDict(t, src)) {
       t.complete(other);
       for (size_t i = 0; i < other->entries.size(); i++)
         if (other->entries[i].value) put(other->entries[i].key.value, other->entries[i].value);

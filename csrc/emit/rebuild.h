@@ -39,6 +39,9 @@ class Rebuilder {
   // Replays what the trace did to an existing object, once.
   void writeBack(HeapValue* h);
 
+  // What a generator that waits at a yield holds: its slots, its stack, the exception that it handles. Null: unbound.
+  static std::vector<Value*> heldBy(const GeneratorValue* g);
+
   // Number of the graph output that is this node.
   int outputOf(Node* node);
   // True where loading it again makes nothing.
@@ -53,6 +56,7 @@ class Rebuilder {
   Trace& t;
   Assembler a;
   std::vector<const Source*> objects;  // what the second argument holds
+  std::vector<int> earlySlots;         // locals with what the early calls gave
 
  private:
   // ---- temporaries: what was made ----
@@ -81,9 +85,17 @@ class Rebuilder {
   void makePartial(InstanceValue* i);
   void fillAttributes(InstanceValue* i);
 
+  // Makes a key whose __hash__ is Python code, with all that it looks at.
+  void completeKey(const DictKey& k);
+
+  // rebuild_classes.cpp
+  void makeClass(Value* v);
+  void loadType(PyTypeObject* type);
+
   // rebuild_exceptions.cpp
   void makeException(InstanceValue* i);
   void makeRealException(Value* v);
+  void makeTraceback(Value* v);
   void addTraceback(Value* exception);
 
   // rebuild_iterators.cpp
@@ -92,6 +104,7 @@ class Rebuilder {
   void makeReversed(IteratorValue* it);
   void makeDictIterator(IteratorValue* it);
   void makeGroups(InstanceValue* i);
+  void moveExisting(IteratorValue* it);
   bool makeStandIn(InstanceValue* i);       // false: no object of the library can be made of it
   bool makeKeyFunction(FunctionValue* fn);  // functools.cmp_to_key; false: another function
   void loadInner(Value* iterator);          // of zip, map, ...: iter() must give it back as it is
@@ -103,6 +116,7 @@ class Rebuilder {
   // rebuild_generators.cpp
   void makeGenerator(GeneratorValue* g);
   void makeFreshGenerator(GeneratorValue* g);
+  void placeExisting(GeneratorValue* g);
   Value* selfForSuper(const FrameState& f);
 
   // effects.cpp

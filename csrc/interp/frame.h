@@ -20,6 +20,7 @@ struct FrameState {
   Value* handledAtEntry = nullptr;       // Trace::handledException when the frame started
   bool awaiting = false;                 // after a break: its call was made before this trace, so that its instruction cannot be run again
   Value* function = nullptr;
+  GeneratorValue* generator = nullptr;  // whose body it is; null: of a plain call
   PyObject* globals = nullptr;       // borrowed
   PyObject* builtins = nullptr;      // borrowed
   DictValue* globalsDict = nullptr;  // twin of globals

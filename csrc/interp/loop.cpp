@@ -1,6 +1,7 @@
 // The flat loop: one case per op, each calling its handler. Handlers are declared from ops.def: a missing one does not link.
 #include <utility>
 
+#include "base/stack_room.h"
 #include "interp/frame.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
@@ -95,6 +96,15 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   return true;
 }
 
+// What raises again as it was leaves the traceback of its own frame alone.
+bool addsPlace(const Instr& in) { return in.op != Op::Reraise && !(in.op == Op::RaiseVarargs && in.arg == 0); }
+
+// An exception that exists outside gets its traceback from CPython, which then must raise it.
+void checkRaisable(const FrameState& f, const Value* exception) {
+  if (!exception->source || (f.code->handlerOf(f.ip) && !addsPlace(f.code->at(f.ip)))) return;
+  unsupported(BreakReason::UnsupportedMutation, "raising an existing exception");
+}
+
 // True where an exception raised by the frame's current instruction meets no handler on its way out of the traced function.
 bool leavesAllFrames(const FrameState& innermost) {
   for (const FrameState* f = &innermost; f; f = f->parent) {
@@ -130,6 +140,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   FrameScope scope(t, f);
   if (t.depth > t.options.maxInlineDepth)
     unsupported(BreakReason::RecursionLimit, "calls nested more than " + std::to_string(t.options.maxInlineDepth) + " deep");
+  if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "calls nested too deep for the thread's stack");
   f.signal = Signal::Running;
   for (;;) {
     try {
@@ -144,9 +155,16 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           t.failedFrame = &f;
           throw Uncaught{raised.exception, raised.place};
         }
-        if (!raised.linked) linkContext(t, raised.exception);
+        try {
+          checkRaisable(f, raised.exception);
+          if (!raised.linked) linkContext(t, raised.exception);
+        } catch (Unsupported&) {
+          t.failedPlace = t.place;
+          t.failedFrame = &f;
+          throw;
+        }
       }
-      if (f.code->at(f.ip).op != Op::Reraise) t.tracebacks[raised.exception].push_back(f.place);
+      if (addsPlace(f.code->at(f.ip))) t.addPlace(raised.exception, f.place);
       if (!enterHandler(f, t, raised.exception)) throw;
     } catch (Unsupported&) {
       if (!t.failedFrame) {
