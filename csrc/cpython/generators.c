@@ -110,4 +110,10 @@ int finishGenerator(PyObject* generator) {
 
 void setStopIteration(PyObject* result) { _PyGen_SetStopIterationValue(result); }
 
-int generatorSlots(PyObject* generator) { return ((PyGenObject*)generator)->gi_code->co_nlocalsplus; }
+int generatorSlots(PyObject* generator) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return frameOf((PyGenObject*)generator)->f_code->co_nlocalsplus;  // kept until the generator dies
+#else
+  return ((PyGenObject*)generator)->gi_code->co_nlocalsplus;
+#endif
+}

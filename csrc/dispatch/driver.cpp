@@ -33,6 +33,7 @@ class HandledException {
   ~HandledException() { PyErr_SetHandledException(outside_.get()); }
   HandledException(const HandledException&) = delete;
   HandledException& operator=(const HandledException&) = delete;
+  PyObject* outside() const { return outside_ ? outside_.get() : Py_None; }
   // As the innermost frame has it. A generator that handles none sees the one of who resumed it.
   void set(const std::vector<ActiveFrame>& frames) {
     size_t i = frames.size() - 1;
@@ -223,7 +224,7 @@ class Driver {
       checkedStatus(PyFunction_SetClosure(function.get(), closure.get()));
     }
     handled_.set(frames_);
-    FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get()};
+    FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get(), handled_.outside()};
     CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
     return goOnEagerly(count);

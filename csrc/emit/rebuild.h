@@ -26,6 +26,9 @@ class Rebuilder {
   // [..] -> [.., v]. Throws Unsupported(Unreconstructable).
   void load(Value* v);
   void loadAll(const std::vector<Value*>& items);
+  // A new list or tuple of them; long ones are made piece by piece, so that the stack stays low.
+  void loadList(const std::vector<Value*>& items);
+  void loadTuple(const std::vector<Value*>& items);
   // An object that the guard program reads.
   void loadObject(const Source* s);
 
@@ -53,6 +56,7 @@ class Rebuilder {
   Trace& t;
   Assembler a;
   std::vector<const Source*> objects;  // what the second argument holds
+  std::vector<int> earlySlots;         // locals with what the early calls gave
 
  private:
   // ---- temporaries: what was made ----
@@ -81,9 +85,18 @@ class Rebuilder {
   void makePartial(InstanceValue* i);
   void fillAttributes(InstanceValue* i);
 
+  // Makes a key whose __hash__ is Python code, with all that it looks at.
+  void completeKey(const DictKey& k);
+
+  // rebuild_classes.cpp
+  void makeClass(Value* v);
+  void writeClass(Value* cls, const LocalClass::Entry& entry);
+  void loadType(PyTypeObject* type);
+
   // rebuild_exceptions.cpp
   void makeException(InstanceValue* i);
   void makeRealException(Value* v);
+  void makeTraceback(Value* v);
   void addTraceback(Value* exception);
 
   // rebuild_iterators.cpp

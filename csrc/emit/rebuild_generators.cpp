@@ -53,6 +53,7 @@ void Rebuilder::makeGenerator(GeneratorValue* g) {
     return storeTemp(g);
   }
   if (!g->started && !g->finished) return makeFreshGenerator(g);
+  if (g->type != &PyGen_Type && !g->finished) refuse(g, ", which has begun");
   const Code& code = *f.code;
   SuspendedGenerator state;
   std::vector<Value*> arguments, cells;

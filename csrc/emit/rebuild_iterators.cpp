@@ -449,6 +449,11 @@ bool Rebuilder::makeStandIn(InstanceValue* i) {
     load(field("kwargs"));
     fillAll();
     a.callFunctionEx(true);
+  } else if (is("PendingHandle")) {
+    // Filled when the hook is registered.
+    a.loadConst(attributeOf(PyBaseObject_Type, "__new__"));
+    a.loadConst(importedObject("torch.utils.hooks", "RemovableHandle"));
+    a.call(1);
   } else if (is("_CompareKey")) {
     a.loadConst(importedObject("functools", "cmp_to_key"));
     load(field("compare"));

@@ -253,9 +253,11 @@ class Explainer {
       case SourceKind::Type: return "TypeGuardAccessor";
       case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
       case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
+      case SourceKind::Handled: return "HandledExceptionGuardAccessor";
       case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
       case SourceKind::IteratorItem: return "IteratorItemGuardAccessor" + index;
       case SourceKind::IteratorPart: return "IteratorPartGuardAccessor" + index;
+      case SourceKind::ArrayTensor: return "ArrayTensorGuardAccessor";
     }
     return "?";
   }
@@ -301,9 +303,11 @@ class Explainer {
       case SourceKind::DequeItem: return readDequeItem(base, source.index);
       case SourceKind::WeakReferent: return readWeakReferent(base);
       case SourceKind::Arithmetic: return other ? compute(static_cast<Arithmetic>(source.index), base, other) : ObjectRef();
+      case SourceKind::Handled: return inputs_->handledException();
       case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
       case SourceKind::IteratorItem: return readIteratorItem(base, source.index);
       case SourceKind::IteratorPart: return readIteratorPart(base, source.index);
+      case SourceKind::ArrayTensor: return ObjectRef::steal(makeArrayTensor(base));
     }
     return {};
   }
@@ -322,6 +326,7 @@ class Explainer {
       case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
       case SourceKind::InstanceDict: return "hasattr(" + base + ", '__dict__')";
       case SourceKind::Arithmetic: return name(number(source)) + " can be computed";
+      case SourceKind::ArrayTensor: return "torch.from_numpy(" + base + ") can be made";
       case SourceKind::NumberTensor: return "-9223372036854775808 <= " + base + " <= 9223372036854775807";
       case SourceKind::IteratorItem: return "___items_left(" + base + ") > " + std::to_string(source->index);
       default: return name(number(source)) + " is bound";

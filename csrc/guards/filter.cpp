@@ -13,6 +13,7 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
     case SourceKind::Function: return ObjectRef::share(inputs.function);
     case SourceKind::ClosureCell: return ObjectRef::share(readClosureCell(inputs.function, source->index));
     case SourceKind::Pinned: return ObjectRef::share(source->object);
+    case SourceKind::Handled: return inputs.handledException();
     default: break;
   }
   if (base == nullptr) return nullptr;

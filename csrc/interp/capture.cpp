@@ -14,6 +14,7 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
+#include "interp/replay.h"
 #include "interp/suspend.h"
 #include "torch/bridge.h"
 
@@ -131,8 +132,8 @@ class Capture {
     ObjectRef line = resumedAt();
     record_ = sendEvent("start", checked(Py_BuildValue("{s:O,s:O,s:O}", "code", userCode_, "frame", code_, "resumed_at", line.get())));
     const Code& code = decode(reinterpret_cast<PyCodeObject*>(code_));
-    if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
-      return skip(nullptr, BreakReason::GeneratorFrame, "a generator or coroutine function");
+    if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) return skip(nullptr, BreakReason::AsyncCode, "an async function");
+    if (code.flags() & CO_GENERATOR) return skip(nullptr, BreakReason::GeneratorFrame, "a generator function");
     std::vector<std::string> names;
     for (int i = 0; i < code.parameterCount(); i++) {
       const char* name = PyUnicode_AsUTF8(code.localName(i));
@@ -143,7 +144,10 @@ class Capture {
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
+    t.handledOutside = inputs_.handledException();
     t.options.errorOnBreak = errorOnBreakNow();
+    t.options.fullgraph = fullgraph_;
+    t.options.captureScalars = fullgraph_ || boolOption(importedObject("cdynamo._config", "config"), "capture_scalar_outputs");
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
@@ -336,7 +340,7 @@ class Capture {
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
-        eagerAfter_ = problem.reason == BreakReason::UserStep;
+        eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;
@@ -350,6 +354,7 @@ class Capture {
 
   CaptureOutcome finish(Trace& t, Emitted emitted, std::vector<ResumeChain::Frame> suspended, const char* why, const GlobalState& globals,
                         bool gradAtEntry, std::chrono::steady_clock::time_point start) {
+    const bool leavesState = gradEnabled() != gradAtEntry || !t.settings.changed().empty();
     balanceGraph(t, gradAtEntry);
     guardAliasing(t);
     guardExistingIterators(t);
@@ -368,13 +373,16 @@ class Capture {
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
         if (node.op != NodeOp::Placeholder) continue;
-        wanted.push_back(node.source);
+        if (node.source) wanted.push_back(node.source);
         checkedStatus(PyList_Append(examples.get(), node.example));
       }
+      entry->replay = planReplay(t, graph, leavesState);
       program = makeGraphProgram(std::move(graph), t.sources);
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
-      if (PyList_SetItem(emitted.graphBox.get(), 0, ObjectRef(compiled).release()) < 0) throw PythonError{};
+      if (entry->replay.wanted && compiled.get() != program.get()) entry->replay.program = program;
+      ObjectRef run = entry->replay.wanted ? watchedGraph(compiled) : compiled;
+      if (PyList_SetItem(emitted.graphBox.get(), 0, run.release()) < 0) throw PythonError{};
       entry->graph = std::move(compiled);
     }
     entry->graphInputCount = static_cast<uint32_t>(wanted.size());

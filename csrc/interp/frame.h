@@ -31,6 +31,7 @@ struct FrameState {
   Signal signal = Signal::Running;
   Value* result = nullptr;   // returned or yielded
   Checkpoint atInstruction;  // state before the current instruction
+  int turns = 0;             // of its loops
   // Values popped by the current instruction from below `lowWater`, latest last: what a rollback pushes back.
   std::vector<Value*> popped;
   size_t lowWater = 0;

@@ -85,6 +85,9 @@ LastCall lastOperator(Trace& t, int op, Value* left, Value* right) {
     if (!method) return {};
     return around(t, "in_place", {method, left, right, t.realShared(operatorFunction(op))});
   }
+  // "..." % v is formatting, whatever v is.
+  PyTypeObject* type = t.typeOf(left);
+  if (op % 13 == 6 && (PyType_FastSubclass(type, Py_TPFLAGS_UNICODE_SUBCLASS) || PyType_FastSubclass(type, Py_TPFLAGS_BYTES_SUBCLASS))) return {};
   Value* method = pythonMethod(t, right, reflectedMethod(op));
   if (!method) return {};
   return around(t, "reflected", {method, left, right, t.string(operatorSymbol(op))});
@@ -95,7 +98,13 @@ LastCall lastComparison(Trace& t, int op, Value* left, Value* right) {
   if (!method) return {};
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
   if (a != b && PyType_IsSubtype(b, a)) return {};
-  return around(t, "compared", {method, left, right, t.string(compareSymbol(op)), t.string(compareMethod(swappedComparison(op)))});
+  // Values of builtin types know nothing about objects of Python classes.
+  bool askRight = right->kind == Kind::Instance || isTensor(right) || isReal(right) || as<InstanceValue>(left)->contents;
+  if (PyObject* plain = askRight && isReal(right) ? t.constant(right) : nullptr)
+    askRight = PyType_Check(plain) || (a->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) ||
+               PyType_IsSubtype(a, &PyFloat_Type) || PyType_IsSubtype(a, &PyComplex_Type);
+  Value* swapped = askRight ? t.string(compareMethod(swappedComparison(op))) : t.none();
+  return around(t, "compared", {method, left, right, t.string(compareSymbol(op)), swapped});
 }
 
 LastCall lastTruth(Trace& t, Value* v) {

@@ -65,7 +65,10 @@ void handleMakeFunction(Trace& t, FrameState& f, const Instr& in) {
 // ---- jumps -----------------------------------------------------------------------------------------------------------
 
 void handleJump(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
-void handleJumpBackward(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
+void handleJumpBackward(Trace&, FrameState& f, const Instr& in) {
+  f.nextIp = in.target;
+  f.turns++;
+}
 
 namespace {
 
@@ -189,12 +192,5 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   }
   throw Raised{exception};
 }
-
-void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "an async generator"); }
-void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "await"); }
-void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async with"); }
 
 }  // namespace cdynamo
