@@ -155,6 +155,10 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     )
 
 
+def _is_on_meta(made: dict[int, Any]) -> bool:
+    return any(tensor.device.type == "meta" for tensor in made.values())
+
+
 def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str, Any], grad_enabled: bool):
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
@@ -165,6 +169,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     with_numbers = any(_has_number(value) for value in (*args, *kwargs.values()))
     mode = _mode_for_numbers() if with_numbers else _fake_mode()
     writable = _writes(target, kwargs)
+    given = (args, kwargs)
     made: dict[int, Any] = {}
     operands: dict[int, Described] = {}
     keep = []
@@ -203,12 +208,78 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
         return _describe(result, operands)
     except _unknown_errors as error:
         return ("unknown", f"{type(error).__name__}: {error}")
-    except (AssertionError, ImportError, MemoryError) as error:
+    except (ImportError, MemoryError) as error:
         return ("unknown", f"{type(error).__name__}: {error}")
     except Exception as error:
+        # An error that speaks of the meta device is about the fake tensors, not about the program's.
+        of_fakes = isinstance(error, RuntimeError) and "meta" in str(error) and not _is_on_meta(made)
         # What a symbolic number cannot do, a real one may.
-        if with_numbers or type(error).__module__.startswith("torch._"):
+        if of_fakes or with_numbers or type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
-        return ("raise", error.with_traceback(None))
+        # Fake tensors have words of their own.
+        real = _eager_error(target, is_method, given, grad_enabled, writable)
+        if real is not None:
+            real.__context__ = None  # the error of the fake tensors
+            return ("raise", real.with_traceback(None))
+        return ("unknown", f"{type(error).__name__}: {error}")
     finally:
         _log.disabled = was_disabled
+
+
+_MOST_BYTES = 1 << 28
+
+
+def _eager_error(target: Any, is_method: bool, given: Any, grad_enabled: bool, writable: bool) -> Exception | None:
+    """What the op raises on real tensors of these sizes; None where it does not, or where that cannot be tried."""
+    if getattr(target, "namespace", "aten") not in ("aten", "prims", "prim"):
+        return None
+    if not is_method and not (getattr(target, "__module__", None) or "torch").startswith(("torch", "_operator", "math")):
+        return None  # a function of the program
+    made: dict[int, torch.Tensor] = {}
+
+    def real(value):
+        if isinstance(value, Described):
+            if id(value) not in made:
+                made[id(value)] = _make_real(value, writable)
+            return made[id(value)]
+        if isinstance(value, slice):
+            return slice(real(value.start), real(value.stop), real(value.step))
+        if isinstance(value, dict):
+            return {key: real(item) for key, item in value.items()}
+        if type(value) in (tuple, list):
+            return type(value)(real(item) for item in value)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(real(item) for item in value))
+        return value
+
+    before = torch.get_rng_state()
+    try:
+        args, kwargs = real(given[0]), real(given[1])
+    except Exception:
+        return None
+    try:
+        with torch.set_grad_enabled(grad_enabled):
+            getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
+    except Exception as error:
+        return error
+    finally:
+        torch.set_rng_state(before)
+    return None
+
+
+def _make_real(described: Described, writable: bool) -> torch.Tensor:
+    meta = described.meta
+    if meta.untyped_storage().nbytes() > _MOST_BYTES:
+        raise MemoryError
+    with torch.inference_mode(described.is_inference):
+        made = torch.empty_strided(meta.shape, meta.stride(), dtype=meta.dtype, device=described.device).zero_()
+        if described.is_conj:
+            made = made.conj()
+        if described.is_neg:
+            made = torch._neg_view(made)
+    if described.requires_grad:
+        made.requires_grad_()
+        if not described.is_leaf and writable:
+            with torch.enable_grad():
+                made = made.clone()
+    return made

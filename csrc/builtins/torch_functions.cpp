@@ -6,6 +6,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -162,6 +163,11 @@ bool isControl(PyObject* callable) {
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   TorchKind kind = cachedKind(callable);
   known = true;
+  bool isOperation = kind == TorchKind::Operation || kind == TorchKind::Method || kind == TorchKind::PythonOperation || kind == TorchKind::PythonMethod;
+  if (isOperation && isOverridden(t, args)) {
+    if (callableValue && callableValue->source) t.identity(callableValue);
+    return callTorchFunction(t, callable, args);
+  }
   auto pin = [&] {
     if (callableValue && callableValue->source) t.identity(callableValue);
   };
@@ -312,15 +318,6 @@ Value* tensorHash(Trace& t, CallArgs& a) {
 
 // ---- questions -------------------------------------------------------------------------------------------------------
 
-Value* hasTorchFunction(Trace& t, CallArgs& a) {
-  auto subclass = [&](Value* v) {
-    return isTensor(v) && as<TensorValue>(v)->type != tensorType() && !PyType_IsSubtype(as<TensorValue>(v)->type, tensorType());
-  };
-  for (Value* v : a.args)
-    if (subclass(v)) unsupported(BreakReason::TensorSubclass, "__torch_function__");
-  return t.boolean(false);
-}
-
 Value* nothing(Trace& t, CallArgs&) { return t.none(); }
 
 Value* isTorchTensor(Trace& t, CallArgs& a) {
@@ -352,7 +349,6 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"data_ptr", refuseRead<0>},
                          {"__index__", refuseRead<1>},
                          {"backward", refuseMutation},
-                         {"register_hook", refuseMutation},
                          {"retain_grad", refuseMutation},
                          {"requires_grad_", requiresGrad_},
                          {"__iter__", tensorIter},
@@ -371,9 +367,6 @@ void addTorchBuiltins(BuiltinTable& table) {
   table.add("torch.is_tensor", isTorchTensor);
   table.add("torch._C._log_api_usage_once", nothing);
   table.add("torch._C._log_api_usage_metadata", nothing);
-  table.add("torch._C._has_torch_function", hasTorchFunction);
-  table.add("torch._C._has_torch_function_unary", hasTorchFunction);
-  table.add("torch._C._has_torch_function_variadic", hasTorchFunction);
   for (const char* pure : {"torch._C._get_tracing_state",
                            "torch._C._is_tracing",
                            "torch.is_inference_mode_enabled",
@@ -395,7 +388,6 @@ void addTorchBuiltins(BuiltinTable& table) {
                            "torch._C._get_accelerator",
                            "torch._C._get_nested_int",
                            "torch._C._are_functorch_transforms_active",
-                           "torch._C._len_torch_function_stack",
                            "torch._C._len_torch_dispatch_stack",
                            "torch._C._cuda_getDeviceCount",
                            "torch._C._has_cuda",

@@ -4,6 +4,7 @@
 #include "emit/helpers.h"
 #include "emit/late_calls.h"
 #include "emit/rebuild.h"
+#include "interp/intrinsics.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -70,12 +71,23 @@ class Emitter : public Rebuilder {
     replayOutput(false);
     for (HeapValue* h : t.mutated()) writeBack(h);
     replayOutput(true);
+    dropAbandoned();
     emitEnteredStates(gradAtEntry);
     for (const Settings::Change& change : t.settings.changed()) emitSetting(change.now);
     a.returnValue();
     emitted.code = a.finish();
     emitted.objects = std::move(objects);
     return std::move(emitted);
+  }
+
+  // Generators inside try or with that nothing holds any more: CPython runs their handlers when they die.
+  void dropAbandoned() {
+    for (const auto& value : t.arena()) {
+      auto* g = value->kind == Kind::Generator ? as<GeneratorValue>(value.get()) : nullptr;
+      if (!g || g->real || isBuilt(g) || !mustBeClosed(g)) continue;
+      load(g);
+      a.popTop();
+    }
   }
 
   // Closes in the graph the torch contexts that are still entered, and writes code that enters them again, by the real
@@ -148,6 +160,8 @@ class Emitter : public Rebuilder {
       if (h->kind == Kind::Dict)
         for (const DictEntry& e : as<DictValue>(h)->entries)
           if (e.written) build(e.value);
+      if (h->kind == Kind::Generator)
+        for (Value* v : heldBy(as<GeneratorValue>(h))) build(v);
       if (h->kind == Kind::Cell) build(as<CellValue>(h)->contents);
       if (h->kind == Kind::Instance)
         for (auto& [slot, v] : as<InstanceValue>(h)->slots) build(v);

@@ -1,6 +1,7 @@
 #include "emit/helpers.h"
 
 #include "base/error.h"
+#include "cpython/iterators.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -20,6 +21,17 @@ PyObject* advance(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (PyErr_Occurred()) return nullptr;
     break;
   }
+  return ObjectRef::share(args[0]).release();
+}
+
+PyObject* advanceNumber(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2 || Py_TYPE(args[0]) != &PyEnum_Type) {
+    PyErr_SetString(PyExc_TypeError, "advance_number(enumerate, n)");
+    return nullptr;
+  }
+  Py_ssize_t n = PyLong_AsSsize_t(args[1]);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  advanceEnumerate(args[0], n);
   return ObjectRef::share(args[0]).release();
 }
 
@@ -47,6 +59,7 @@ PyObject* withNumbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyMethodDef kWithNumbers = {"with_numbers", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(withNumbers)), METH_FASTCALL, nullptr};
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
+PyMethodDef kAdvanceNumber = {"advance_number", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advanceNumber)), METH_FASTCALL, nullptr};
 PyMethodDef kSequenceIterator = {"sequence_iterator", sequenceIterator, METH_O, nullptr};
 
 PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&definition, nullptr)).release(); }
@@ -55,6 +68,11 @@ PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&
 
 PyObject* advanceFunction() {
   static PyObject* function = functionOf(kAdvance);
+  return function;
+}
+
+PyObject* advanceNumberFunction() {
+  static PyObject* function = functionOf(kAdvanceNumber);
   return function;
 }
 

@@ -43,11 +43,16 @@ void dropIdleModes(const Graph& graph, std::vector<bool>& dead) {
 
 Graph finishGraph(Graph&& traced, PyObject* getitem) {
   std::vector<int> uses(traced.nodes().size(), 0);
-  for (const Node& node : traced.nodes()) forEachOperand(node, [&](const Node* n) { uses[static_cast<size_t>(n->id)]++; });
+  for (const Node& node : traced.nodes())
+    if (!node.cut) forEachOperand(node, [&](const Node* n) { uses[static_cast<size_t>(n->id)]++; });
   for (Node* out : traced.outputs) uses[static_cast<size_t>(out->id)]++;
   std::vector<bool> dead(uses.size(), false);
   for (size_t i = uses.size(); i-- > 0;) {
     const Node& node = traced.nodes()[i];
+    if (node.cut) {
+      dead[i] = true;
+      continue;
+    }
     bool removable = node.op == NodeOp::Placeholder || (node.op == NodeOp::CallFunction && node.target.get() == getitem && node.args.size() == 2 &&
                                                         node.args[1].kind == Arg::Constant && PyLong_CheckExact(node.args[1].object.get()) &&
                                                         node.args[0].kind == Arg::NodeRef && node.args[0].node->result.kind != ResultMeta::Tensor);

@@ -49,8 +49,9 @@ class PlaceCopier {
   int32_t lastIndex_ = -1;
 };
 
-// Of an input that is made in each call.
+// Of an input that is made in each call; the inputs of a body have none.
 std::string nameOf(const Node& node) {
+  if (!node.target) return {};
   const char* name = PyUnicode_AsUTF8(node.target.get());
   if (name == nullptr) throw PythonError{};
   return name;

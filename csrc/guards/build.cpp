@@ -274,7 +274,10 @@ class ProgramBuilder {
       case SourceKind::WeakReferent: return load(Op::LoadWeakReferent, 0);
       case SourceKind::Arithmetic:
         return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
+      case SourceKind::Handled: return load(Op::LoadHandled, 0);
       case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
+      case SourceKind::IteratorItem: return load(Op::LoadIteratorItem, s.index);
+      case SourceKind::IteratorPart: return load(Op::LoadIteratorPart, s.index);
       case SourceKind::ArrayTensor: return load(Op::LoadArrayTensor, 0);
     }
   }

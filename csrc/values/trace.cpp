@@ -4,6 +4,7 @@
 
 #include "base/exceptions.h"
 #include "cpython/compat.h"
+#include "cpython/iterators.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -85,13 +86,6 @@ Node* Trace::record(const SettingCall& call) {
   return node;
 }
 
-Value* Trace::topmostHandled() const {
-  if (handledException) return handledException;
-  for (size_t i = handledBelow.size(); i-- > 0;)
-    if (handledBelow[i]) return handledBelow[i];
-  return nullptr;
-}
-
 void Trace::rollBack(const Checkpoint& to) {
   journal.rollBack(to.journal);
   facts.truncate(to.facts);
@@ -102,6 +96,8 @@ Value* Trace::real(ObjectRef object) {
   if (object.get() == Py_None) return none_;
   if (object.get() == Py_True) return true_;
   if (object.get() == Py_False) return false_;
+  if (!models.empty())
+    if (auto found = models.find(object.get()); found != models.end()) return found->second;
   return make<RealValue>(std::move(object));
 }
 
@@ -179,9 +175,9 @@ bool isIdentityConstantType(PyTypeObject* type) {
 // Attributes are found by C code of the type's own (threading.local), not in a dictionary of the instance.
 bool readsAttributesInC(PyTypeObject* type) {
   static PyObject* name = PyUnicode_InternFromString("__getattribute__");
-  static PyObject* plain = typeLookup(&PyBaseObject_Type, name);
   PyObject* found = typeLookup(type, name);
-  return found != plain && found && Py_TYPE(found) == &PyWrapperDescr_Type;
+  return found && Py_TYPE(found) == &PyWrapperDescr_Type &&
+         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped != reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
 }  // namespace
@@ -194,13 +190,22 @@ Value* Trace::twinOf(PyObject* object, const Source* source) {
   return twin;
 }
 
+HeapValue* Trace::knownTwin(PyObject* object) const {
+  auto found = twins_.find(object);
+  return found == twins_.end() || found->second->kind == Kind::Tensor ? nullptr : static_cast<HeapValue*>(found->second);
+}
+
 Value* Trace::wrap(PyObject* object, const Source* source) {
+  if (!models.empty())
+    if (auto found = models.find(object); found != models.end()) return found->second;
   auto known = bySource_.find(source);
   if (known != bySource_.end()) {
     bool same = known->second->kind == Kind::Real ? realObject(known->second) == object : true;
     if (same) return known->second;
   }
   PyTypeObject* type = Py_TYPE(object);
+  if (source && source->kind == SourceKind::InstanceDict && type != &PyDict_Type)
+    unsupported(BreakReason::UnsupportedAttribute, std::string("an object whose __dict__ is a ") + type->tp_name);
   Value* made = nullptr;
   auto remember = [&](Value* v) {
     v->source = source;
@@ -276,6 +281,10 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       }
       heap = v;
     }
+    if (!heap && iteratorShape(type) == kIteratorGenerator)
+      heap = make<GeneratorValue>();
+    else if (!heap && iteratorShape(type) != kIteratorUnknown)
+      heap = make<IteratorValue>(IteratorValue::Existing);
     if (heap == nullptr && type == ndarrayType())
       if (Value* array = wrapArray(object, source)) return remember(array);
     if (heap == nullptr) return remember(make<RealValue>(ObjectRef::share(object)));
@@ -325,13 +334,11 @@ PyTypeObject* Trace::typeOf(Value* v) {
     case Kind::Slice: return &PySlice_Type;
     case Kind::Super: return &PySuper_Type;
     case Kind::Function: return &PyFunction_Type;
-    case Kind::Generator: return &PyGen_Type;
     case Kind::Property: return as<PropertyValue>(v)->type;
     case Kind::DictView: {
       auto what = as<DictViewValue>(v)->what;
       return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
     }
-    case Kind::Iterator: return as<IteratorValue>(v)->type;
     case Kind::Number: return as<NumberValue>(v)->type;
     case Kind::Array: {
       auto* array = as<ArrayValue>(v);
@@ -393,8 +400,10 @@ PyObject* Trace::constant(Value* v) {
       ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
       for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(items[i]).release());
       if (t->type != &PyTuple_Type) {
+        if (localClass(t->type)) return nullptr;
+        ObjectRef args = checked(PyTuple_Pack(1, made.get()));
         if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(t->type), "_make"))
-          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "O", made.get()));
+          made = checked(PyTuple_Type.tp_new(t->type, args.get(), nullptr));
         else
           made = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t->type), made.get()));
       }

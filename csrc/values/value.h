@@ -107,6 +107,7 @@ struct ListValue final : HeapValue {
   std::vector<Value*> items;
   bool loaded = true;   // false: items of `real` not read yet, and `items` are those appended since
   int64_t maxlen = -1;  // collections.deque: its bound, -1 for none
+  int64_t resizes = 0;  // how often its length was changed: a deque's iterators ask
 };
 
 struct TupleValue final : HeapValue {
@@ -116,11 +117,14 @@ struct TupleValue final : HeapValue {
   ObjectRef constant;  // the real tuple, where all items are constants and somebody asked
 };
 
-// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value.
+// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value; where the key's class has
+// its own __eq__, Trace::resolve has asked that before.
 struct DictKey {
   Value* value = nullptr;
   PyObject* constant = nullptr;  // borrowed; null: identity
   Py_hash_t hash = 0;
+  bool asked = false;    // hashed and compared by Python code
+  bool effects = false;  // and its __hash__ changed something
 };
 struct DictKeyHash {
   size_t operator()(const DictKey& k) const { return static_cast<size_t>(k.hash); }
@@ -144,6 +148,7 @@ struct DictValue final : HeapValue {
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   size_t live = 0;       // entries with a value
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
+  bool asks = false;     // holds keys that are compared by Python code
   Value* defaultFactory = nullptr;
   InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
 };
@@ -160,6 +165,7 @@ struct SetValue final : HeapValue {
   std::vector<Change> history;
   bool replayable = true;  // `history` says what the program did: CPython's order is known
   bool orderGuarded = false;
+  bool asks = false;  // holds items that are compared by Python code
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
 };
@@ -172,6 +178,7 @@ struct InstanceValue final : HeapValue {
   std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
   HeapValue* contents = nullptr;                    // ListValue, DictValue, TupleValue, SetValue
   Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
+  Value* core = nullptr;                            // subclasses of int, str, ...: the plain value
   std::unique_ptr<LateCall> lateText;               // a str that shows tensors: made after the graph
 };
 
@@ -214,6 +221,8 @@ struct PropertyValue final : Value {
   PropertyValue(PyTypeObject* t, Value* f) : Value(Kind::Property), type(t), get(f) {}
   PyTypeObject* type;
   Value* get;
+  // Of a property; null: not given.
+  Value *set = nullptr, *del = nullptr, *doc = nullptr;
 };
 
 struct DictViewValue final : Value {
@@ -249,14 +258,16 @@ struct IteratorValue final : HeapValue {
     Pairwise,    // subject: the previous item
     Rows,        // product, permutations, combinations: inputs are the pools, rows their indices; strict: stop is `repeat`
     ZipLongest,  // inputs: null where exhausted; subject: the fill value; position: how many are not exhausted
+    Existing,    // `real`, one of CPython's own: position: how many items were taken; done: and then its end was met
   };
   explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
   What what;
   Value* subject = nullptr;    // Sequence: the list or tuple; Map/Filter: the function; ...
   Value* subjectOf = nullptr;  // Sequence: what was iterated over, where that was neither list nor tuple
-  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
+  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables; an existing enumerate: and its number
   int64_t position = 0;
-  int64_t stop = -1;
+  int64_t given = 0;  // DictItems: how many items it gave
+  int64_t stop = -1;  // DictItems: the dict's length; over a deque: its resizes
   int64_t step = 1;
   bool strict = false;
   bool done = false;
