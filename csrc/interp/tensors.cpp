@@ -375,6 +375,9 @@ void placeReserved(CallArgs& args) {
 
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   if (isMethod) placeReserved(args);
+  // A symbolic bool is no number to torch's backends.
+  for (Value* v : args.args)
+    if (isNumber(v) && as<NumberValue>(v)->type == &PyBool_Type) t.constant(v);
   RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
   operands.reserve(args.args.size());
