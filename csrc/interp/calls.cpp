@@ -370,6 +370,8 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   return construct(t, type, typeValue, std::move(args));
 }
 
+PyObject* autogradOperation(const Trace& t);
+
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
@@ -438,7 +440,19 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
+  if (PyObject* operation = PyCFunction_Check(object) ? autogradOperation(t) : nullptr) return recordOpaque(t, operation, std::move(args));
   unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
+}
+
+// The operation of torch's compiled autograd whose __call__ runs now: C++ functions of the autograd engine, of which
+// torch._dynamo.compiled_autograd makes graphs. Null elsewhere.
+PyObject* autogradOperation(const Trace& t) {
+  const FrameState* f = t.frame;
+  PyObject* module = f ? PyDict_GetItemString(f->globals, "__name__") : nullptr;
+  if (!module || !PyUnicode_Check(module) || PyUnicode_CompareWithASCIIString(module, "torch._dynamo.compiled_autograd") != 0) return nullptr;
+  Value* self = f->locals.empty() ? nullptr : f->locals[0];
+  bool op = self && self->kind == Kind::Instance && as<InstanceValue>(self)->real && std::strcmp(as<InstanceValue>(self)->type->tp_name, "Op") == 0;
+  return op ? as<InstanceValue>(self)->real.get() : nullptr;
 }
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.

@@ -4,8 +4,8 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 

@@ -3,9 +3,9 @@
 
 #include "base/lookup.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 

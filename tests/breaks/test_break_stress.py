@@ -9,7 +9,20 @@ from known import KNOWN
 
 import cdynamo
 
-TOPICS = ("builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss", "autograd", "subclasses")
+TOPICS = (
+    "builtins",
+    "classes",
+    "containers",
+    "control",
+    "corners",
+    "functions",
+    "modules",
+    "protocols",
+    "tensor_programs",
+    "guards_miss",
+    "autograd",
+    "subclasses",
+)
 STEPS = (1, 2, 3, 5, 9)
 
 
