@@ -164,25 +164,7 @@ def _compile_graph(program: GraphProgram, example_inputs: Sequence[Any], options
                 raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
             return _after_failure(error, program, options)
-    program.input_relations = input_relations(context, program.inputs)
     return _shortest(result, module, program)
-
-
-def input_relations(context: BackendContext, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """What AOTAutograd relied on between inputs; the engine must guard it. Positions of inputs:
-
-    ("same", i, j)                both are one tensor
-    ("overlap", (i, ...), (j, ...))  the first ones share memory with each other, the second ones with none of the others
-    """
-    position = {name: i for i, name in enumerate(names)}
-    found: list[tuple[Any, ...]] = []
-    for guard in context.guards_context.aotautograd_guards:
-        if isinstance(guard, torch._guards.DuplicateInputs):
-            found.append(("same", position[guard.input_source_a.name], position[guard.input_source_b.name]))
-        elif isinstance(guard, torch._guards.StorageOverlap):
-            groups = (guard.overlapping_sources, guard.non_overlapping_sources)
-            found.append(("overlap", *(tuple(position[source.name] for source in group) for group in groups)))
-    return found
 
 
 def _prepare_for_registered(module: LazyGraphModule, backend: Backend) -> None:

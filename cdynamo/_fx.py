@@ -13,7 +13,7 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.node import Node
 
 from ._higher_order import fx_target
-from ._node_meta import ExampleMaker, NodeMeta, StackTexts, node_items
+from ._node_meta import ExampleMaker, NodeMeta, StackTexts, node_items, number_items
 from ._tracing import BackendContext, GraphSource
 
 if TYPE_CHECKING:
@@ -197,7 +197,10 @@ def _build_graph(
         with torch.utils._python_dispatch._disable_current_modes(), torch.inference_mode(False), torch.enable_grad():
             maker, texts = ExampleMaker(mode), StackTexts()
             for i, meta in enumerate(metas):
-                meta.settle(node_items(described[i], nodes[i].name, i in parameters, fixed.get(i), maker, texts))
+                items = node_items(described[i], nodes[i].name, i in parameters, fixed.get(i), maker, texts)
+                if described[i][5] is not None and described[i][5][0] == "number":
+                    items.update(number_items(nodes[i], mode))
+                meta.settle(items)
 
     for i, (op, target, _args, _kwargs, hint, result, _stack, source) in enumerate(described):
         kind = None

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
 #include "interp/torch_function.h"
 #include "torch/types.h"
@@ -50,6 +51,7 @@ BuiltinTable& BuiltinTable::get() {
     addCoreBuiltins(made);
     addContainerMethods(made);
     addTypeBuiltins(made);
+    addObjectBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addTorchState(made);
@@ -57,6 +59,10 @@ BuiltinTable& BuiltinTable::get() {
     addOutputBuiltins(made);
     addAutogradBuiltins(made);
     addCheckpointBuiltins(made);
+    addRandomBuiltins(made);
+    addNumberBuiltins(made);
+    addExceptionBuiltins(made);
+    addImportBuiltins(made);
     addTorchFunctionBuiltins(made);
     return made;
   }();
@@ -133,6 +139,7 @@ Value* lift(Trace& t, ObjectRef object) {
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.snapshot(v);
     if (!c) return nullptr;
     values.push_back(c);
@@ -153,6 +160,20 @@ bool isPureType(PyTypeObject* type) {
   return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyTuple_Type ||
          type == &PyRange_Type || type == &PyFrozenSet_Type || type == sizeType() || type == &PyComplex_Type || type == &PyBool_Type ||
          type == &PySlice_Type;
+}
+
+// int.__eq__(1, instance), str.__lt__("a", instance): a comparison of a number or text with an object of a class of its own.
+bool knowsNothingOf(Trace& t, PyObject* descriptor, const CallArgs& args) {
+  if (args.args.size() != 2 || !args.kwargs.empty() || args.args[1]->kind != Kind::Instance || !t.constant(args.args[0])) return false;
+  const char* name = PyUnicode_AsUTF8(reinterpret_cast<PyDescrObject*>(descriptor)->d_name);
+  bool compares = false;
+  for (const char* comparison : {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}) compares |= name && std::strcmp(name, comparison) == 0;
+  if (!compares) return false;
+  PyTypeObject* other = t.typeOf(args.args[1]);
+  for (PyTypeObject* base :
+       {&PyLong_Type, &PyFloat_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type, &PyTuple_Type, &PyFrozenSet_Type, &PySet_Type})
+    if (PyType_IsSubtype(other, base)) return false;
+  return true;
 }
 
 // C functions of these modules have no effects.
@@ -208,6 +229,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
+  if (Value* v = callNumpy(t, callable, callableValue, args, known); known) return v;
   PyTypeObject* kind = Py_TYPE(callable);
   bool pure = table.isPure(callable) || isPureModule(callable);
   if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))
@@ -216,11 +238,21 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
   }
+  if (pure && kind == &PyWrapperDescr_Type && knowsNothingOf(t, callable, args)) {
+    known = true;
+    return t.realShared(Py_NotImplemented);
+  }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);
     if (Value* v = callNative(t, callable, args)) {
       known = true;
       return v;
+    }
+    Value* answer = nullptr;
+    if (convertNumbers(t, callable, args, answer)) {
+      if (!answer) answer = callNative(t, callable, args);
+      known = answer != nullptr;
+      return answer;
     }
   }
   known = false;

@@ -29,6 +29,7 @@ enum class TorchKind : uint8_t {
   SetErrorOnBreak,
   Disabled,
   LruCache,
+  ManualSeed,
   Nothing
 };
 
@@ -86,6 +87,7 @@ TorchKind classify(PyObject* callable) {
   bool ours = module == "cdynamo._decorators";
   if (!ours && module.compare(0, 5, "torch") != 0) return TorchKind::No;
   std::string name = attrText(callable, "__name__");
+  if (module == "torch.random" && name == "manual_seed") return TorchKind::ManualSeed;  // torch._dynamo puts a wrapper in its place
   if (ours || module.compare(0, 13, "torch._dynamo") == 0) {
     if (name == "graph_break") return TorchKind::GraphBreak;
     if (name == "skip_frame") return TorchKind::SkipFrame;
@@ -204,6 +206,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     }
     case TorchKind::Nothing: pin(); return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
+    case TorchKind::ManualSeed: pin(); return manualSeed(t, args);
   }
   known = false;
   return nullptr;
@@ -286,10 +289,8 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".item()",           ".tolist()",           ".numpy()",    "bool() of a tensor",
-                                "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
-  static const BreakReason reasons[] = {BreakReason::ScalarRead, BreakReason::TensorToList, BreakReason::TensorToNumpy, BreakReason::ScalarRead,
-                                        BreakReason::ScalarRead, BreakReason::ScalarRead,   BreakReason::DataPointer,   BreakReason::TensorAsIndex};
+  static const char* names[] = {".data_ptr()", "index of a tensor"};
+  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex};
   unsupported(reasons[which], names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
@@ -346,14 +347,8 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"element_size", tensorElementSize},
                          {"get_device", tensorGetDevice},
                          {"is_contiguous", tensorIsContiguous},
-                         {"item", refuseRead<0>},
-                         {"tolist", refuseRead<1>},
-                         {"numpy", refuseRead<2>},
-                         {"__bool__", refuseRead<3>},
-                         {"__int__", refuseRead<4>},
-                         {"__float__", refuseRead<5>},
-                         {"data_ptr", refuseRead<6>},
-                         {"__index__", refuseRead<7>},
+                         {"data_ptr", refuseRead<0>},
+                         {"__index__", refuseRead<1>},
                          {"backward", refuseMutation},
                          {"retain_grad", refuseMutation},
                          {"requires_grad_", requiresGrad_},

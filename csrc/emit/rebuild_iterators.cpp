@@ -277,6 +277,7 @@ void Rebuilder::makeIterator(IteratorValue* it) {
       a.call(static_cast<int>(it->inputs.size()) + 1, keep(checked(Py_BuildValue("(s)", "fillvalue"))));
       break;
     }
+    case IteratorValue::Existing: refuse(it);
   }
   storeTemp(it);
 }
@@ -332,6 +333,16 @@ void Rebuilder::makeSequenceIterator(IteratorValue* it) {
     setPosition(it->position);
     a.popTop();
   });
+}
+
+// Only its own state: what it is made of is moved by itself.
+void Rebuilder::moveExisting(IteratorValue* it) {
+  bool enumerate = it->what == IteratorValue::Enumerate;
+  a.loadConst(enumerate ? advanceNumberFunction() : advanceFunction());
+  load(it);
+  a.loadConst(number(it->position + it->done));
+  a.call(2);
+  a.popTop();
 }
 
 void Rebuilder::makeReversed(IteratorValue* it) {

@@ -63,16 +63,18 @@ Graph finishGraph(Graph&& traced, PyObject* getitem) {
   dropIdleModes(traced, dead);
   Graph done;
   std::unordered_map<const Node*, Node*> to;
-  for (bool inputs : {true, false}) {
+  auto rank = [](const Node& node) { return node.op != NodeOp::Placeholder ? 2 : node.earlyCall >= 0 ? 1 : 0; };
+  for (int now : {0, 1, 2}) {
     for (size_t i = 0; i < dead.size(); i++) {
       Node& node = traced.nodes()[i];
-      if (dead[i] || (node.op == NodeOp::Placeholder) != inputs) continue;
+      if (dead[i] || rank(node) != now) continue;
       Node* moved = done.add(node.op, std::move(node.target), std::move(node.args), std::move(node.kwargs));
       moved->nameHint = std::move(node.nameHint);
       moved->result = std::move(node.result);
       moved->place = node.place;
       moved->switchesMode = node.switchesMode;
       moved->source = node.source;
+      moved->earlyCall = node.earlyCall;
       moved->example = node.example;
       to[&node] = moved;
       for (Arg& arg : moved->args) remap(arg, to);

@@ -24,6 +24,10 @@ struct FrameInputs {
   PyObject* const* locals;
   Py_ssize_t localCount;
   PyObject* function;
+  // The exception that the caller is handling, or None; null: the one that the thread is handling.
+  PyObject* handled = nullptr;
+
+  ObjectRef handledException() const;
 };
 
 // A fact with registers instead of sources, and without strong references to user data.
@@ -103,8 +107,12 @@ class GuardProgram {
     LoadType,
     LoadDequeItem,
     LoadWeakReferent,
+    LoadHandled,
     LoadArithmetic,  // word: the right operand's register, and what to do
     LoadNumberTensor,
+    LoadIteratorItem,
+    LoadIteratorPart,
+    LoadArrayTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,
