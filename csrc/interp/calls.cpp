@@ -405,6 +405,8 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   return construct(t, type, typeValue, std::move(args));
 }
 
+PyObject* autogradOperation(const Trace& t);
+
 // send, throw, __next__ of generators.
 bool isGeneratorMethod(PyObject* object) {
   static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")),
@@ -498,8 +500,20 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
+  if (PyObject* operation = PyCFunction_Check(object) ? autogradOperation(t) : nullptr) return recordOpaque(t, operation, std::move(args));
   if (!PyCallable_Check(object)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
   unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
+}
+
+// The operation of torch's compiled autograd whose __call__ runs now: C++ functions of the autograd engine, of which
+// torch._dynamo.compiled_autograd makes graphs. Null elsewhere.
+PyObject* autogradOperation(const Trace& t) {
+  const FrameState* f = t.frame;
+  PyObject* module = f ? PyDict_GetItemString(f->globals, "__name__") : nullptr;
+  if (!module || !PyUnicode_Check(module) || PyUnicode_CompareWithASCIIString(module, "torch._dynamo.compiled_autograd") != 0) return nullptr;
+  Value* self = f->locals.empty() ? nullptr : f->locals[0];
+  bool op = self && self->kind == Kind::Instance && as<InstanceValue>(self)->real && std::strcmp(as<InstanceValue>(self)->type->tp_name, "Op") == 0;
+  return op ? as<InstanceValue>(self)->real.get() : nullptr;
 }
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.

@@ -5,9 +5,9 @@
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
