@@ -609,7 +609,8 @@ bool setGrad(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
     auto* grad = as<TensorValue>(value);
     t.observe(grad);
     // What torch would refuse is left to it.
-    if (!(grad->meta.sizes == tensor->meta.sizes) || grad->meta.dtype != tensor->meta.dtype || !(grad->meta.device == tensor->meta.device)) return false;
+    if (!(grad->meta.sizes == tensor->meta.sizes) || grad->meta.dtype != tensor->meta.dtype || !(grad->meta.device == tensor->meta.device))
+      return false;
   } else if (!isReal(value, Py_None)) {
     return false;
   }
