@@ -91,7 +91,8 @@ Value* converted(Trace& t, Value* object, std::string_view special, Value* answe
     if (e.special != special) continue;
     PyTypeObject* got = t.typeOf(answer);
     std::string owner = special == "__float__" ? std::string(t.typeOf(object)->tp_name) + "." : "";
-    if (!PyType_IsSubtype(got, e.type)) raise(t, PyExc_TypeError, owner + std::string(special) + " returned non-" + e.text + " (type " + got->tp_name + ")");
+    if (!PyType_IsSubtype(got, e.type))
+      raise(t, PyExc_TypeError, owner + std::string(special) + " returned non-" + e.text + " (type " + got->tp_name + ")");
   }
   return answer;
 }
@@ -415,7 +416,6 @@ Value* builtinVars(Trace& t, CallArgs& a) {
   expectArgs(t, a, "vars", 1, 1);
   return getAttr(t, a.args[0], "__dict__");
 }
-
 
 // ---- operator module -------------------------------------------------------------------------------------------------
 

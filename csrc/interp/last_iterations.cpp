@@ -127,6 +127,9 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   if ((callable == known.min || callable == known.max) && args.args.size() != 1) return {};
   Value* iterable = args.args[at];
   if (!runsProgram(t, iterable)) return {};
+  // dict() of a mapping asks for its keys.
+  static PyObject* keysName = PyUnicode_InternFromString("keys");
+  if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
   if (plain) return around(t, callable == known.list ? "items" : callable == known.any ? "any_of" : "all_of", {iterable});
   DictValue* named = t.dict();
   for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);

@@ -203,8 +203,7 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
     raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
   for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
     if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
-      raise(t, PyExc_TypeError,
-            std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
+      raise(t, PyExc_TypeError, std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
             t.typeOf(b)->tp_name + "'");
@@ -363,9 +362,9 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
-    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
     refuseOwnMethod(t, a, names.method);
-    refuseOwnMethod(t, b, names.reflected);
+    if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, names.symbol, inplace, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
@@ -416,7 +415,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
       if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
       break;
     case Kind::Instance:
-      if (as<InstanceValue>(v)->contents) return false;
+      if (as<InstanceValue>(v)->contents || coreOf(t, v)) return false;
       break;
     default: return false;
   }
@@ -496,6 +495,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
+    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
+      return compareOp(t, op, x, y ? y : b);
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op)) {
@@ -565,7 +566,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
-  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
