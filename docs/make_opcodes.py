@@ -85,9 +85,9 @@ def handlers() -> dict[str, str]:
 
 def refused() -> set[str]:
     """Instructions whose handler only says that it breaks."""
-    return {
-        op for path in (ROOT / "csrc" / "interp").glob("*.cpp") for op in re.findall(r"^CD_REFUSED\((\w+), ", path.read_text(), re.MULTILINE)
-    } - {"name"}
+    return {op for path in (ROOT / "csrc" / "interp").glob("*.cpp") for op in re.findall(r"^CD_REFUSED\((\w+), ", path.read_text(), re.MULTILINE)} - {
+        "name"
+    }
 
 
 def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -9,8 +9,23 @@ from known import KNOWN
 
 import cdynamo
 
-TOPICS = ("builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss",
-          "lang_exceptions", "lang_functions", "lang_syntax", "lang_async", "lang_run_time_errors")
+TOPICS = (
+    "builtins",
+    "classes",
+    "containers",
+    "control",
+    "corners",
+    "functions",
+    "modules",
+    "protocols",
+    "tensor_programs",
+    "guards_miss",
+    "lang_exceptions",
+    "lang_functions",
+    "lang_syntax",
+    "lang_async",
+    "lang_run_time_errors",
+)
 STEPS = (1, 2, 3, 5, 9)
 
 

@@ -480,9 +480,10 @@ def import_forms(x):
     import collections.abc
     import math as m
     import os.path
-    import torch.nn.functional as F
     from collections import OrderedDict as OD
     from os import path, sep
+
+    import torch.nn.functional as F
     from torch import nn
 
     return F.relu(x - 0.5) * m.pi, OD, path is os.path, sep, nn.Linear, collections.abc.Mapping
