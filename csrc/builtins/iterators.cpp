@@ -4,6 +4,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -29,12 +30,7 @@ Value* builtinIter(Trace& t, CallArgs& a) {
   return it;
 }
 
-[[noreturn]] void stopIteration(Trace& t, Value* value) {
-  if (!value || isReal(value, Py_None)) throw Raised{t.real(checked(PyObject_CallNoArgs(PyExc_StopIteration)))};
-  InstanceValue* e = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration));
-  e->exceptionArgs = t.tuple({value});
-  throw Raised{e};
-}
+[[noreturn]] void stopIteration(Trace& t, Value* value) { throw Raised{stopIterationWith(t, value)}; }
 
 Value* generatorResult(Value* v) { return v->kind == Kind::Generator ? as<GeneratorValue>(v)->frame->result : nullptr; }
 
@@ -91,11 +87,13 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
-      if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, m, {});
+      if (bound && isPythonFunction(bound->function)) return call(t, m, {});
     }
   Value* v = a.args[0];
   bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView ||
                   v->kind == Kind::Instance || v->kind == Kind::Tensor;
+  if (v->kind == Kind::Instance && !as<InstanceValue>(v)->contents && !(specialMethod(t, v, "__len__") && specialMethod(t, v, "__getitem__")))
+    sequence = false;
   if (!sequence &&
       !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
@@ -306,22 +304,24 @@ Value* combinationsWithReplacement(Trace& t, CallArgs& a) { return chosenRows(t,
 
 // ---- generator methods -----------------------------------------------------------------------------------------------
 
-GeneratorValue* selfGenerator(CallArgs& a) {
+GeneratorValue* selfGenerator(Trace& t, CallArgs& a) {
   if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::ForeignGenerator, "a generator made outside the function");
+  frameOf(t, as<GeneratorValue>(a.args[0]));
   return as<GeneratorValue>(a.args[0]);
 }
 Value* generatorSend(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (Value* v = resumeGenerator(t, g, a.args.at(1), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorNext(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (Value* v = resumeGenerator(t, g, t.none(), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorThrow(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   Value* e = a.args.at(1);
   Value* given = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : nullptr;
   if (isReal(e) && PyExceptionClass_Check(realObject(e))) {
@@ -338,14 +338,17 @@ Value* generatorThrow(Trace& t, CallArgs& a) {
   } else if (!PyType_FastSubclass(t.typeOf(e), Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     raise(t, PyExc_TypeError, std::string("exceptions must be classes or instances deriving from BaseException, not ") + t.typeOf(e)->tp_name);
   }
+  t.tail = tail;
   if (Value* v = resumeGenerator(t, g, nullptr, e)) return v;
   stopIteration(t, g->frame->result);
 }
-Value* generatorClose(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+}  // namespace
+
+void closeGenerator(Trace& t, GeneratorValue* g) {
   if (g->finished || !g->started) {
+    t.touch(g);
     t.journal.set(g->finished, true);
-    return t.none();
+    return;
   }
   Value* e = t.real(checked(PyObject_CallNoArgs(PyExc_GeneratorExit)));
   try {
@@ -356,6 +359,12 @@ Value* generatorClose(Trace& t, CallArgs& a) {
         !PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
       throw;
   }
+}
+
+namespace {
+
+Value* generatorClose(Trace& t, CallArgs& a) {
+  closeGenerator(t, selfGenerator(t, a));
   return t.none();
 }
 Value* selfIter(Trace&, CallArgs& a) { return a.args.at(0); }

@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -49,13 +51,19 @@ BuiltinTable& BuiltinTable::get() {
     addCoreBuiltins(made);
     addContainerMethods(made);
     addTypeBuiltins(made);
+    addObjectBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
+    addAutogradBuiltins(made);
+    addCheckpointBuiltins(made);
+    addRandomBuiltins(made);
+    addNumberBuiltins(made);
     addExceptionBuiltins(made);
     addImportBuiltins(made);
+    addTorchFunctionBuiltins(made);
     return made;
   }();
   return table;
@@ -131,6 +139,7 @@ Value* lift(Trace& t, ObjectRef object) {
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.snapshot(v);
     if (!c) return nullptr;
     values.push_back(c);
@@ -188,11 +197,29 @@ Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, Call
   return known ? v : callMarked(t, callable, callableValue, args, known);
 }
 
+namespace {
+
+// A method of torch.Tensor that asks for __torch_function__.
+bool isTensorMethod(PyObject* callable) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) {
+    auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+    static PyTypeObject* base = tensorType()->tp_base;
+    return (descriptor->d_type == base || descriptor->d_type == tensorType()) && PyUnicode_CompareWithASCIIString(descriptor->d_name, "as_subclass") != 0;
+  }
+  if (kind != &PyFunction_Type) return false;
+  static PyObject* globals = PyModule_GetDict(checked(PyImport_ImportModule("torch._tensor")).get());
+  return reinterpret_cast<PyFunctionObject*>(callable)->func_globals == globals;
+}
+
+}  // namespace
+
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
+    if (isTensorMethod(callable) && isOverridden(t, args)) return callTorchFunction(t, callable, args);
     return handler(t, args);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {
@@ -201,6 +228,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
+  if (Value* v = callNumpy(t, callable, callableValue, args, known); known) return v;
   PyTypeObject* kind = Py_TYPE(callable);
   bool pure = table.isPure(callable) || isPureModule(callable);
   if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))
@@ -218,6 +246,12 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     if (Value* v = callNative(t, callable, args)) {
       known = true;
       return v;
+    }
+    Value* answer = nullptr;
+    if (convertNumbers(t, callable, args, answer)) {
+      if (!answer) answer = callNative(t, callable, args);
+      known = answer != nullptr;
+      return answer;
     }
   }
   known = false;

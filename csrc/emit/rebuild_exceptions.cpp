@@ -25,7 +25,7 @@ void Rebuilder::makeException(InstanceValue* i) {
   PyTypeObject* base = cBase(i->type);
   auto args = itemsOf(t, i->exceptionArgs);
   a.loadConst(attributeOf(*base, "__new__"));
-  a.loadConst(reinterpret_cast<PyObject*>(i->type));
+  loadType(i->type);
   loadAll(args);
   // A group looks at its members.
   if (PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup))) fillAll();

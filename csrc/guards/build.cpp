@@ -48,6 +48,8 @@ class ProgramBuilder {
     }
   }
 
+  static bool makesTensor(const Source* source) { return source->kind == SourceKind::NumberTensor || source->kind == SourceKind::ArrayTensor; }
+
   void collectSources() {
     for (const Fact& fact : facts_.facts()) {
       if (fact.kind == FactKind::Present) continue;
@@ -64,7 +66,7 @@ class ProgramBuilder {
     std::vector<int32_t> levelOf(needed_.size(), 0);
     for (const Source* source : needed_) {
       if (source == nullptr) continue;
-      if (source->kind == SourceKind::NumberTensor) continue;
+      if (makesTensor(source)) continue;
       int32_t level = source->base ? levelOf[source->base->id] + 1 : 0;
       if (source->other) level = std::max(level, levelOf[source->other->id] + 1);
       levelOf[source->id] = level;
@@ -74,7 +76,7 @@ class ProgramBuilder {
     // Tensors are made when all else holds.
     std::vector<const Source*> last;
     for (const Source* source : needed_)
-      if (source && source->kind == SourceKind::NumberTensor) last.push_back(source);
+      if (source && makesTensor(source)) last.push_back(source);
     if (!last.empty()) levels_.push_back(std::move(last));
   }
 
@@ -274,6 +276,9 @@ class ProgramBuilder {
         return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
       case SourceKind::Handled: return load(Op::LoadHandled, 0);
       case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
+      case SourceKind::IteratorItem: return load(Op::LoadIteratorItem, s.index);
+      case SourceKind::IteratorPart: return load(Op::LoadIteratorPart, s.index);
+      case SourceKind::ArrayTensor: return load(Op::LoadArrayTensor, 0);
     }
   }
 

@@ -98,6 +98,11 @@ void FactList::intRange(const Source* s, int64_t lower, int64_t upper) {
   add({.kind = FactKind::IntRange, .source = s, .number = lower, .upper = upper});
 }
 
+void FactList::iteratorTraits(const Source* s, int64_t traits) { add({.kind = FactKind::IteratorTraits, .source = s, .number = traits}); }
+void FactList::iteratorEnds(const Source* s, int64_t count, bool over) {
+  add({.kind = FactKind::IteratorEnds, .source = s, .number = count, .upper = over});
+}
+
 void FactList::abcToken() {
   ObjectRef abc = checked(PyImport_ImportModule("_abc"));
   ObjectRef token = checked(PyObject_CallMethod(abc.get(), "get_cache_token", nullptr));

@@ -26,6 +26,8 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
     case SourceKind::Type: return ObjectRef::share(reinterpret_cast<PyObject*>(Py_TYPE(base)));
     case SourceKind::DequeItem: return readDequeItem(base, source->index);
     case SourceKind::WeakReferent: return readWeakReferent(base);
+    case SourceKind::IteratorItem: return readIteratorItem(base, source->index);
+    case SourceKind::IteratorPart: return readIteratorPart(base, source->index);
     default: return nullptr;
   }
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
+#include "cpython/iterators.h"
 #include "guards/constants.h"
 #include "source/evaluate.h"
 
@@ -21,7 +22,7 @@ bool isFunctionWith(PyObject* value, const GuardFact& fact) {
 
 // The slot is unset, or the C attribute raises AttributeError. Python code is not run: anything else counts as there.
 bool lacksAttr(PyObject* value, PyObject* name) {
-  if (PyCell_Check(value)) return PyCell_GET(value) == nullptr;  // its one attribute raises ValueError
+  if (PyCell_Check(value)) return PyCell_GET(value) == nullptr;  // its contents, which is all that is asked of one
   PyObject* descriptor = typeLookup(Py_TYPE(value), name);
   if (descriptor == nullptr) return true;
   SlotRead slot = readSlot(value, name);
@@ -197,6 +198,26 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
         break;
+      case Op::LoadIteratorItem:
+        for (; step != end; step++) {
+          if (peekMayCollect(regs[step->reg])) holdRegisters(regs, step->aux, temporaries);
+          temporaries.push_back(readIteratorItem(regs[step->reg], static_cast<int32_t>(step->word.number)));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadIteratorPart:
+        for (; step != end; step++) {
+          temporaries.push_back(readIteratorPart(regs[step->reg], static_cast<int32_t>(step->word.number)));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadArrayTensor:
+        holdRegisters(regs, step->aux, temporaries);
+        for (; step != end; step++) {
+          temporaries.push_back(ObjectRef::steal(makeArrayTensor(regs[step->reg])));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
       case Op::TypeIs:
         for (; step != end; step++) {
           if (step + kAhead < end) __builtin_prefetch(regs[step[kAhead].reg]);
@@ -361,6 +382,10 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::AbcToken: return abcTokenIs(fact.number);
     case FactKind::DynamicBranch: return constantTruth(value) == fact.number;
     case FactKind::IntRange: return intIsWithin(value, fact.number, fact.upper);
+    case FactKind::IteratorTraits: return iteratorTraits(value) == fact.number;
+    case FactKind::IteratorEnds:
+      if (peekMayCollect(value)) holdRegisters(regs, validBelow, temporaries);
+      return iteratorEnds(value, fact.number, fact.upper != 0);
   }
   return false;
 }

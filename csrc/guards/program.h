@@ -110,6 +110,9 @@ class GuardProgram {
     LoadHandled,
     LoadArithmetic,  // word: the right operand's register, and what to do
     LoadNumberTensor,
+    LoadIteratorItem,
+    LoadIteratorPart,
+    LoadArrayTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,

@@ -12,6 +12,7 @@
 #include "guards/filter.h"
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "interp/replay.h"
 #include "interp/suspend.h"
@@ -145,6 +146,8 @@ class Capture {
     setOpenNumbers(t);
     t.handledOutside = inputs_.handledException();
     t.options.errorOnBreak = errorOnBreakNow();
+    t.options.fullgraph = fullgraph_;
+    t.options.captureScalars = fullgraph_ || boolOption(importedObject("cdynamo._config", "config"), "capture_scalar_outputs");
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
@@ -208,6 +211,13 @@ class Capture {
       Value* handled = at.handled ? input(next++) : nullptr;
       // What the frame inside starts with; for the innermost, what holds now.
       f->handledAtEntry = t.handledException;
+      if (at.isGenerator()) {
+        f->generator = as<GeneratorValue>(input(next++));
+        f->generator->frame = f;
+        f->generator->started = f->generator->running = true;
+        t.handledBelow.push_back(t.handledException);
+        t.touch(f->generator);
+      }
       t.handledException = handled;
       for (int slot : cellSlots(*at.code)) f->locals[static_cast<size_t>(slot)] = cells.at(cell++);
       f->nextIp = f->ip = at.index;
@@ -231,8 +241,10 @@ class Capture {
       t.frame = f.parent;
       t.place = f.parent ? f.parent->place : nullptr;
       try {
-        if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Next &&
-            PyType_IsSubtype(t.typeOf(thrown), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+        GeneratorValue* inner = i + 1 < frames.size() ? frames[i + 1]->generator : nullptr;
+        if (f.awaiting && !thrown && inner && inner->finished) {
+          thrown = acceptEnd(t, f, frames[i + 1]->returnTo, result);
+        } else if (f.awaiting && thrown && !inner && frames[i + 1]->returnTo == ReturnTo::Next && isStopIteration(t, thrown)) {
           thrown = nullptr;
           f.pop();
           f.nextIp = f.code->at(f.ip).target;
@@ -242,15 +254,38 @@ class Capture {
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
+        if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);
       } catch (Raised& raised) {
         if (i == 0) throw;
         thrown = raised.exception;
+        if (f.generator) leaveGenerator(t, f.generator, true);
+        if (f.generator && isStopIteration(t, thrown)) thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
       }
     }
     return result;
+  }
+
+  static bool isStopIteration(Trace& t, Value* exception) {
+    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
+  }
+
+  // The generator whose body has run is left as resumeGenerator() leaves it.
+  static void leaveGenerator(Trace& t, GeneratorValue* g, bool finished) {
+    g->running = false;
+    g->finished = finished;
+    g->handled = std::exchange(t.handledException, t.handledBelow.back());
+    t.handledBelow.pop_back();
+  }
+
+  // The same as acceptResult where the instruction has resumed a generator that returned. Gives what is raised instead, or null.
+  static Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    if (action == ReturnTo::Next) f.pop();
+    if (action == ReturnTo::Sent) f.push(result);
+    f.nextIp = f.code->at(f.ip).target;
+    return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
   }
 
   // What the instruction that made a call does with its result, and where the frame goes on.
@@ -304,7 +339,7 @@ class Capture {
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
-        eagerAfter_ = problem.reason == BreakReason::UserStep;
+        eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;
@@ -321,6 +356,7 @@ class Capture {
     const bool leavesState = gradEnabled() != gradAtEntry || !t.settings.changed().empty();
     balanceGraph(t, gradAtEntry);
     guardAliasing(t);
+    guardExistingIterators(t);
     setGradEnabled(gradAtEntry);
     t.settings.restore();
     auto entry = std::make_unique<Entry>();
@@ -336,13 +372,14 @@ class Capture {
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
         if (node.op != NodeOp::Placeholder) continue;
-        wanted.push_back(node.source);
+        if (node.source) wanted.push_back(node.source);
         checkedStatus(PyList_Append(examples.get(), node.example));
       }
       entry->replay = planReplay(t, graph, leavesState);
       program = makeGraphProgram(std::move(graph), t.sources);
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
+      if (entry->replay.wanted && compiled.get() != program.get()) entry->replay.program = program;
       ObjectRef run = entry->replay.wanted ? watchedGraph(compiled) : compiled;
       if (PyList_SetItem(emitted.graphBox.get(), 0, run.release()) < 0) throw PythonError{};
       entry->graph = std::move(compiled);

@@ -18,6 +18,10 @@ Value* moduleForward(Trace& t, InstanceValue* module);
 // torch's class properties); null where unknown.
 Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
 
+// A call of a function that is known by its code (functools.singledispatch's dispatch, reprlib.recursive_repr's wrapper); null for all
+// others. function: the real one, or null.
+Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args, PyObject* function);
+
 // A C object whose attributes are fixed data and may be read as constants (torch.finfo, dtype, device, inspect-like objects).
 bool isOpaqueReadable(PyObject* object);
 
@@ -34,6 +38,26 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.
+Value* nextOfExisting(Trace& t, IteratorValue* it);
+// An existing zip, map, ... is from now on what the trace would have made of its parts.
+void openExisting(Trace& t, IteratorValue* it);
+// Whether code of the generator runs when it is dropped where it stands.
+bool mustBeClosed(GeneratorValue* g);
+// Breaks where an existing generator may run code when the program lets go of it.
+void checkDropped(Trace& t, Value* v);
+// A frame (null: none of the trace's) has let go of v: a generator that nothing holds any more is closed.
+void dropped(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
+// generator.close()
+void closeGenerator(Trace& t, GeneratorValue* g);
+// The frame of a generator; of one that existed before, read where it stands.
+FrameState& frameOf(Trace& t, GeneratorValue* g);
+// StopIteration with a generator's result (null: None).
+Value* stopIterationWith(Trace& t, Value* result);
+// The number of the next item of an enumerate that existed before.
+Value* numberOfExisting(Trace& t, IteratorValue* enumerate);
+// What existing iterators go over is not among what was written to: as it is now, so in every call.
+void guardExistingIterators(Trace& t);
 // As Py_EnterRecursiveCall: raises RecursionError as CPython's own recursion in C does.
 struct RecursiveCall {
   RecursiveCall(Trace& t, const char* where) {

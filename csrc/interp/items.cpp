@@ -3,8 +3,11 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -26,6 +29,12 @@ T* partOf(Value* v, Kind kind) {
 ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
 TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
+DictValue* mergedAsDict(Trace& t, Value* v) {
+  DictValue* d = asDict(v);
+  if (!d || v->kind == Kind::Dict) return d;
+  auto iterates = t.typeOf(v)->tp_iter;
+  return iterates == PyDict_Type.tp_iter || iterates == PyODict_Type.tp_iter ? d : nullptr;
+}
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 namespace {
@@ -34,7 +43,7 @@ namespace {
 template <typename HasSlot>
 void checkModelled(Trace& t, Value* v, const char* what, HasSlot&& hasSlot) {
   auto* i = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
-  if (!i || !i->real) return;
+  if (!isReal(v) && (!i || !i->real)) return;
   PyTypeObject* type = t.typeOf(v);
   static PyMappingMethods noMapping{};
   static PySequenceMethods noSequence{};
@@ -59,7 +68,7 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
-  if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
+  if (isTensor(key) || isArray(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with " + describe(key));
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
 
@@ -93,13 +102,14 @@ Value* pickItem(Trace& t, const std::vector<Value*>& items, Value* key, const ch
   return items[static_cast<size_t>(i)];
 }
 
-[[noreturn]] void keyError(Trace& t, Value* key) {
-  PyObject* c = t.constant(key);
-  if (!c) unsupported(BreakReason::UncaughtException, "a KeyError for " + describe(key));
-  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
-}
-
 }  // namespace
+
+void keyError(Trace& t, Value* key) {
+  if (PyObject* c = t.constant(key)) throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
+  InstanceValue* error = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_KeyError));
+  error->exceptionArgs = t.tuple({key});
+  throw Raised{error};
+}
 
 Value* defaultFactory(Trace& t, DictValue* d) {
   if (std::strcmp(d->type->tp_name, "collections.defaultdict") != 0) return nullptr;
@@ -170,9 +180,23 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
 }
 
 Value* getItem(Trace& t, Value* container, Value* key) {
+  if (Value* core = coreUnless(t, container, {"__getitem__"})) container = core;
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
+  if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
+      !as<InstanceValue>(key)->contents)
+    if (Value* index = indexValue(t, key)) key = index;
+  if (key->kind == Kind::Slice && container->kind != Kind::Instance) {
+    auto* s = as<SliceValue>(key);
+    Value* parts[] = {s->start, s->stop, s->step};
+    bool changed = false;
+    for (Value*& part : parts)
+      if (part->kind == Kind::Instance)
+        if (Value* index = indexValue(t, part)) part = index, changed = true;
+    if (changed) key = t.make<SliceValue>(parts[0], parts[1], parts[2]);
+  }
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
+  if (isArray(container)) return arrayOperator(t, "getitem", {container, key});
   if (ListValue* l = asList(container)) {
     t.load(l);
     if (l->type == dequeType() && isSlice(key)) raise(t, PyExc_TypeError, "sequence index must be integer, not 'slice'");
@@ -201,6 +225,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     keyError(t, key);
   }
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key}, {}})) return call1(t, specialMethod(t, container, "__getitem__"), key);
     static PyObject* getitem = importedObject("operator", "getitem");
     return recordOp(t, getitem, false, {{container, key}, {}});
   }
@@ -244,6 +269,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
     call(t, method, {{key, value}, {}});
     return;
   }
+  if (isArray(container)) {
+    arrayOperator(t, "setitem", {container, key, value});
+    return;
+  }
   if (ListValue* l = asList(container)) {
     t.load(l);
     std::vector<Value*> items = l->items;
@@ -272,6 +301,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key, value}, {}})) {
+      call(t, specialMethod(t, container, "__setitem__"), {{key, value}, {}});
+      return;
+    }
     static PyObject* setitem = importedObject("operator", "setitem");
     recordOp(t, setitem, false, {{container, key, value}, {}});
     return;
@@ -321,12 +354,14 @@ void delItem(Trace& t, Value* container, Value* key) {
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
+  if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
     long long n = indexArgument(t, call(t, method, {}));
     if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
     return static_cast<Py_ssize_t>(n);
   }
+  if (isArray(v)) return arrayLength(as<ArrayValue>(v));
   if (ListValue* l = asList(v)) {
     t.load(l);
     return static_cast<Py_ssize_t>(l->items.size());
@@ -342,6 +377,7 @@ Py_ssize_t length(Trace& t, Value* v) {
   }
   if (v->kind == Kind::DictView) return static_cast<Py_ssize_t>(t.dictLength(as<DictValue>(as<DictViewValue>(v)->owner)));
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return static_cast<Py_ssize_t>(indexArgument(t, call(t, specialMethod(t, v, "__len__"), {})));
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "len() of a 0-d tensor");
@@ -359,12 +395,28 @@ Py_ssize_t length(Trace& t, Value* v) {
 }
 
 bool contains(Trace& t, Value* container, Value* item) {
+  if (Value* core = coreUnless(t, container, {"__contains__"})) {
+    Value* part = coreOf(t, item);
+    return contains(t, core, part ? part : item);
+  }
+  if (isArray(container) || isArray(item)) unsupported(BreakReason::NumpyCall, "`in` with a NumPy array");
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
-  if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
+  if (Value* method = pythonSpecial(t, container, "__contains__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
+    return truth(t, call1(t, method, item));
+  }
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
   if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
+  if (container->kind == Kind::Instance)
+    if (PyObject* text = t.constant(container); text && PyUnicode_Check(text)) {
+      PyObject* part = t.constant(item);
+      if (!part) raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
+      int found = PySequence_Contains(text, part);
+      if (found < 0) raiseCurrent(t);
+      return found != 0;
+    }
   if (isOpen(item) && isReal(container) && PyTuple_CheckExact(realObject(container))) {
     for (Value* v : itemsOf(t, container))
       if (equals(t, v, item)) return true;
@@ -396,13 +448,16 @@ bool contains(Trace& t, Value* container, Value* item) {
 // ---- iteration -------------------------------------------------------------------------------------------------------
 
 Value* iterate(Trace& t, Value* v) {
+  if (Value* core = coreUnless(t, v, {"__iter__"}); core && t.typeOf(core)->tp_iter) return iterate(t, core);
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
-    case Kind::Iterator:
+    case Kind::Iterator: t.typeOf(v); return v;
     case Kind::Generator: return v;
+    case Kind::Array: unsupported(BreakReason::UnsupportedIteration, "iteration over a NumPy array");
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
     Value* it = call(t, method, {});
     bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator ||
                     (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));
@@ -414,6 +469,7 @@ Value* iterate(Trace& t, Value* v) {
     static auto* dequeIter = reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_iterator"));
     it->type = subject->kind != Kind::List ? &PyTupleIter_Type : as<ListValue>(subject)->type == dequeType() ? dequeIter : &PyListIter_Type;
     it->subject = subject;
+    if (it->type == dequeIter) it->stop = as<ListValue>(subject)->resizes;
     return it;
   };
   if (asList(v) || asTuple(v)) return sequence(asList(v) ? static_cast<Value*>(asList(v)) : asTuple(v));
@@ -437,6 +493,7 @@ Value* iterate(Trace& t, Value* v) {
     return it;
   }
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return call(t, specialMethod(t, v, "__iter__"), {});
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "iteration over a 0-d tensor");
@@ -513,6 +570,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     return nullptr;
   };
   switch (it->what) {
+    case IteratorValue::Existing: return nextOfExisting(t, it);
     case IteratorValue::DictItems: {
       auto* d = as<DictValue>(it->subject);
       if (static_cast<int64_t>(d->live) != it->stop) {
@@ -524,6 +582,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       while (at < d->entries.size() && !d->entries[at].value) at++;
       t.journal.set(it->position, static_cast<int64_t>(at) + 1);
       if (at >= d->entries.size()) return finish();
+      if (it->given == it->stop) raise(t, PyExc_RuntimeError, "dictionary keys changed during iteration");
+      t.journal.set(it->given, it->given + 1);
       const DictEntry& e = d->entries[at];
       return it->step == DictViewValue::Keys ? e.key.value : it->step == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value});
     }
@@ -533,6 +593,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         raise(t, PyExc_RuntimeError, "Set changed size during iteration");
       }
       std::vector<Value*>* items;
+      if (it->stop >= 0 && it->inputs.empty() && as<ListValue>(it->subject)->resizes != it->stop)
+        raise(t, PyExc_RuntimeError, "deque mutated during iteration");
       if (it->subject->kind == Kind::List) {
         t.load(as<ListValue>(it->subject));
         items = &as<ListValue>(it->subject)->items;
@@ -600,7 +662,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Enumerate: {
       Value* v = next(t, it->inputs[0]);
       if (!v) return nullptr;
-      Value* i = t.integer(it->position);
+      Value* i = it->real ? numberOfExisting(t, it) : t.integer(it->position);
       t.journal.set(it->position, it->position + 1);
       return t.tuple({i, v});
     }
@@ -768,7 +830,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
   Value* it = iterate(t, v);
   while (Value* item = next(t, it)) {
     items.push_back(item);
-    if (items.size() > 10'000'000) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
+    if (items.size() > kMostItems) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
   }
   return items;
 }

@@ -41,6 +41,24 @@ bool canBreakAt(Op op) {
   }
 }
 
+// Long loops that compute no tensor are CPython's to run: captured, each turn takes memory and gains nothing.
+constexpr int kQuietInstructions = 200'000;
+constexpr int kManyTurns = 100;
+
+void checkProgress(Trace& t, FrameState& innermost) {
+  t.quietInstructions = 0;
+  if (t.graph.position() != t.quietSince) {
+    t.quietSince = t.graph.position();
+    return;
+  }
+  FrameState* looping = &innermost;
+  for (FrameState* f = &innermost; f; f = f->parent)
+    if (f->turns >= kManyTurns) looping = f;
+  t.failedFrame = looping;
+  t.failedPlace = looping->place;
+  unsupported(BreakReason::LongLoop, std::to_string(kQuietInstructions) + " instructions without an operation on tensors");
+}
+
 void runInstructions(Trace& t, FrameState& f) {
   const auto instrs = f.code->instrs();
   while (f.signal == Signal::Running) {
@@ -51,6 +69,7 @@ void runInstructions(Trace& t, FrameState& f) {
     f.atInstruction = t.checkpoint();
     t.tail = ReturnTo::Native;
     setPlace(t, f, in.pos.line);
+    if (++t.quietInstructions > kQuietInstructions && canBreakAt(in.op)) checkProgress(t, f);
     if (t.untilBreak > 1)
       t.untilBreak--;
     else if (t.untilBreak == 1 && canBreakAt(in.op))
@@ -123,6 +142,8 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
     unsupported(BreakReason::RecursionLimit, "calls nested more than " + std::to_string(t.options.maxInlineDepth) + " deep");
   if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "calls nested too deep for the thread's stack");
   f.signal = Signal::Running;
+  // Such a place has no instruction that can be left to CPython.
+  const Value* const here = thrown;
   for (;;) {
     try {
       if (thrown) throw Raised{std::exchange(thrown, nullptr)};
@@ -137,7 +158,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           throw Uncaught{raised.exception, raised.place};
         }
         try {
-          checkRaisable(f, raised.exception);
+          if (raised.exception != here) checkRaisable(f, raised.exception);
           if (!raised.linked) linkContext(t, raised.exception);
         } catch (Unsupported&) {
           t.failedPlace = t.place;

@@ -180,7 +180,6 @@ void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {
   void handle##name(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, text); }
 CD_REFUSED(ImportStar, "import *")
 CD_REFUSED(PrintExpr, "the interactive print of an expression")
-CD_REFUSED(SetupAnnotations, "annotations of a module or class body")
 CD_REFUSED(TypeVar, "a type parameter")
 CD_REFUSED(ParamSpec, "a type parameter")
 CD_REFUSED(TypeVarTuple, "a type parameter")

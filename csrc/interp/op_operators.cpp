@@ -187,14 +187,24 @@ void handleMapAdd(Trace& t, FrameState& f, const Instr& in) {
   t.dictSet(as<DictValue>(f.top(static_cast<size_t>(in.arg))), t.keyOf(key), value);
 }
 
+namespace {
+
+// What the instruction iterates over; where that runs code of the program, a list of what it gives, so that a break in it goes on.
+Value* itemsOfOperand(Trace& t, Value* v, long most = -1) {
+  LastCall last = lastItems(t, v, most);
+  return last ? callLast(t, std::move(last), ReturnTo::Redo) : v;
+}
+
+}  // namespace
+
 void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = f.pop();
+  Value* iterable = itemsOfOperand(t, f.pop());
   auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
   for (Value* v : itemsOr(t, iterable, std::string("Value after * must be an iterable, not ") + t.typeOf(iterable)->tp_name)) t.append(l, v);
 }
 
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = f.pop();
+  Value* iterable = itemsOfOperand(t, f.pop());
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
   if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
@@ -224,7 +234,7 @@ void mergeMapping(Trace& t, DictValue* into, Value* mapping, Value* callable) {
     }
     t.dictSet(into, k, value);
   };
-  if (DictValue* d = asDict(mapping)) {
+  if (DictValue* d = mergedAsDict(t, mapping)) {
     t.complete(d);
     for (size_t i = 0; i < d->entries.size(); i++)
       if (d->entries[i].value) put(d->entries[i].key.value, d->entries[i].value);
@@ -274,14 +284,14 @@ void checkUnpackable(Trace& t, Value* v) {
 }  // namespace
 
 void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
-  Value* v = f.pop();
+  // One item more than wanted is read, as CPython does.
+  Value* v = itemsOfOperand(t, f.pop(), in.arg + 1);
   std::vector<Value*> items;
   size_t want = static_cast<size_t>(in.arg);
   if (asList(v) || asTuple(v)) {
     items = itemsOf(t, v);
   } else {
     checkUnpackable(t, v);
-    // Any iterator: one item more than wanted is read, as CPython does.
     Value* it = iterate(t, v);
     while (items.size() <= want) {
       Value* item = next(t, it);
@@ -297,7 +307,7 @@ void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
 
 void handleUnpackEx(Trace& t, FrameState& f, const Instr& in) {
   checkUnpackable(t, f.top());
-  std::vector<Value*> items = itemsOf(t, f.pop());
+  std::vector<Value*> items = itemsOf(t, itemsOfOperand(t, f.pop()));
   size_t before = static_cast<size_t>(unpackBefore(in.arg)), after = static_cast<size_t>(unpackAfter(in.arg));
   if (items.size() < before + after)
     raise(t, PyExc_ValueError,

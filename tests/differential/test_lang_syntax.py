@@ -325,13 +325,13 @@ def text_errors(x):
     out = []
     for make in (
         lambda: "%d" % "a",
-        lambda: "%s %s" % (1,),
-        lambda: "%s" % (1, 2),
-        lambda: "{} {}".format(1),
-        lambda: "{k}".format(),
+        lambda: "%s %s" % (1,),  # noqa: F507
+        lambda: "%s" % (1, 2),  # noqa: F507
+        lambda: "{} {}".format(1),  # noqa: F524
+        lambda: "{k}".format(),  # noqa: F524
         lambda: f"{1:zz}",
         lambda: f"{'a':d}",
-        lambda: "%(a)s" % {},
+        lambda: "%(a)s" % {},  # noqa: F505
         lambda: format(1, 2),
         lambda: f"{[]:5}",
     ):

@@ -80,9 +80,6 @@ def exit_sees_traceback(x):
     return x + 1, seen
 
 
-next(c for c in cases.cases if c.name == "exit_sees_traceback").skip = "*"
-
-
 class TracebackManager:
     def __init__(self):
         self.seen = []
