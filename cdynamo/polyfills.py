@@ -315,10 +315,7 @@ def rest_of_group(original, excs):
             raised.append(exc)
 
     def is_kept(exc):
-        for other in kept:
-            if other is exc:
-                return True
-        return False
+        return any(other is exc for other in kept)
 
     again = _split(original, is_kept)[0]
     if not raised:
