@@ -259,7 +259,7 @@ def empty_cell():
     return Setup(run, lambda: (t(3),))
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def super_after_self_is_deleted(x):
     class Base:
         def method(self):
