@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _string
 import copyreg
 import inspect
 import logging
@@ -648,6 +649,61 @@ def _handles_plainly(handler):
     if kind is logging._StderrHandler:
         return writes_text(sys.stderr)
     return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)
+
+
+# ---- str.format ------------------------------------------------------------------------------------------------------
+
+
+def format_fields(pattern):
+    """Run by the interpreter: a format string as nested tuples (text, first, rest, conversion, specification) with numbered fields."""
+    count = 0
+
+    def parse(text, depth):
+        nonlocal count
+        if depth > 2:
+            raise ValueError("Max string recursion exceeded")
+        rows = []
+        for literal, field, spec, conversion in _string.formatter_parser(text):
+            first, rest = None, ()
+            if field is not None:
+                first, parts = _string.formatter_field_name_split(field)
+                rest = tuple(parts)
+                if first == "":
+                    if count is None:
+                        raise ValueError("cannot switch from manual field specification to automatic field numbering")
+                    first, count = count, count + 1
+                elif isinstance(first, int):
+                    if count:
+                        raise ValueError("cannot switch from automatic field numbering to manual field specification")
+                    count = None
+            rows.append((literal, first, rest, conversion, parse(spec, depth + 1) if spec else ()))
+        return tuple(rows)
+
+    return parse(pattern, 1)
+
+
+def format_text(fields, args, kwargs):
+    text = ""
+    for literal, first, rest, conversion, spec in fields:
+        text += literal
+        if first is None:
+            continue
+        if isinstance(first, int):
+            if first >= len(args):
+                raise IndexError(f"Replacement index {first} out of range for positional args tuple")
+            value = args[first]
+        else:
+            value = kwargs[first]
+        for is_attribute, name in rest:
+            value = getattr(value, name) if is_attribute else value[name]
+        if conversion == "r":
+            value = repr(value)
+        elif conversion == "s":
+            value = str(value)
+        elif conversion == "a":
+            value = ascii(value)
+        text += format(value, format_text(spec, args, kwargs) if spec else "")
+    return text
 
 
 # ---- torch.autograd ----

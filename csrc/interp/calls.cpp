@@ -467,6 +467,14 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, fn, std::move(args));
   }
+  if (Py_TYPE(object) == &Py_GenericAliasType) {
+    // list[int](...): its origin is called, and what is made remembers the alias where it can.
+    t.identity(callable);
+    ObjectRef origin = checked(PyObject_GetAttrString(object, "__origin__"));
+    Value* made = call(t, pinnedValue(t, origin.get()), std::move(args));
+    if (made->kind == Kind::Instance) unsupported(BreakReason::ObjectConstruction, "a call of a generic alias");
+    return made;
+  }
   if (PyCFunction_Check(object)) {
     // A bound C method: called as the descriptor on its type, if the table knows that.
     PyObject* self = PyCFunction_GET_SELF(object);

@@ -379,6 +379,7 @@ class Capture {
       program = makeGraphProgram(std::move(graph), t.sources);
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
+      if (entry->replay.wanted && compiled.get() != program.get()) entry->replay.program = program;
       ObjectRef run = entry->replay.wanted ? watchedGraph(compiled) : compiled;
       if (PyList_SetItem(emitted.graphBox.get(), 0, run.release()) < 0) throw PythonError{};
       entry->graph = std::move(compiled);

@@ -5,8 +5,9 @@
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -101,13 +102,14 @@ Value* pickItem(Trace& t, const std::vector<Value*>& items, Value* key, const ch
   return items[static_cast<size_t>(i)];
 }
 
-[[noreturn]] void keyError(Trace& t, Value* key) {
-  PyObject* c = t.constant(key);
-  if (!c) unsupported(BreakReason::UncaughtException, "a KeyError for " + describe(key));
-  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
-}
-
 }  // namespace
+
+void keyError(Trace& t, Value* key) {
+  if (PyObject* c = t.constant(key)) throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
+  InstanceValue* error = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_KeyError));
+  error->exceptionArgs = t.tuple({key});
+  throw Raised{error};
+}
 
 Value* defaultFactory(Trace& t, DictValue* d) {
   if (std::strcmp(d->type->tp_name, "collections.defaultdict") != 0) return nullptr;
@@ -183,6 +185,15 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
       !as<InstanceValue>(key)->contents)
     if (Value* index = indexValue(t, key)) key = index;
+  if (key->kind == Kind::Slice && container->kind != Kind::Instance) {
+    auto* s = as<SliceValue>(key);
+    Value* parts[] = {s->start, s->stop, s->step};
+    bool changed = false;
+    for (Value*& part : parts)
+      if (part->kind == Kind::Instance)
+        if (Value* index = indexValue(t, part)) part = index, changed = true;
+    if (changed) key = t.make<SliceValue>(parts[0], parts[1], parts[2]);
+  }
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (isArray(container)) return arrayOperator(t, "getitem", {container, key});

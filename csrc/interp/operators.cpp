@@ -247,6 +247,27 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   return overloadsReflected(t, left, right, names.reflected) ? nullptr : method;
 }
 
+namespace {
+
+// + * | of objects whose classes inherit them from list, tuple or dict; null for all else.
+Value* inheritedOp(Trace& t, int op, Value* a, Value* b) {
+  const OperatorNames& names = kBinary[op % kInplace];
+  auto part = [&](Value* v, const char* method) -> Value* {
+    HeapValue* contents = v->kind == Kind::Instance ? as<InstanceValue>(v)->contents : nullptr;
+    if (!contents || contents->kind == Kind::Set || PyType_IsSubtype(contents->type, &PyODict_Type)) return v;
+    if (overrides(t, v, method) || (op >= kInplace && overrides(t, v, inplaceMethod(op)))) return nullptr;
+    return contents;
+  };
+  Value *x = part(a, names.method), *y = part(b, names.reflected);
+  if (!x || !y || (x == a && y == b) || x->kind == Kind::Instance || y->kind == Kind::Instance) return nullptr;
+  Value* made = containerOp(t, op, x, y);
+  if (made == x) return a;  // in place
+  if (made && made->kind == Kind::Dict) as<DictValue>(made)->type = &PyDict_Type;
+  return made;
+}
+
+}  // namespace
+
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
@@ -255,8 +276,11 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
-  if (isTensor(a))
+  if (isTensor(a)) {
+    PyObject* member = b->kind == Kind::Instance ? t.constant(b) : nullptr;  // of an IntEnum or the like
     if (Value* core = coreOf(t, b)) b = core;
+    if (member && PyLong_Check(member)) b = t.real(checked(PyLong_Type.tp_as_number->nb_int(member)));
+  }
   if (isTensor(b))
     if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance)
@@ -272,6 +296,14 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
     }
   }
+  if (base == 5)
+    for (int side = 0; side < 2; side++) {
+      // An index times a sequence.
+      Value *sequence = side ? b : a, *&times = side ? a : b;
+      bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (isReal(sequence) && PySequence_Check(realObject(sequence)));
+      if (!repeats || times->kind != Kind::Instance || overrides(t, times, "__mul__") || overrides(t, times, "__rmul__")) continue;
+      if (Value* index = indexValue(t, times)) times = index;
+    }
   if (Value* v = openNumberOp(t, base, a, b)) return v;
   if (isNumber(a) || isNumber(b))
     if (Value* v = numberOp(t, base, a, b)) return v;
@@ -314,6 +346,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     return t.real(native(t, PyUnicode_Format(ca, args.get())));
   }
   const OperatorNames& names = kBinary[base];
+  if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {
     if (a->kind == Kind::Instance) {
       std::string method = std::string("__i") + (names.method + 2);
@@ -674,7 +707,8 @@ bool truth(Trace& t, Value* v) {
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
-  PyObject* c = isReal(v) || isNumber(v) ? t.constant(v) : nullptr;
+  if (Value* core = coreOf(t, v)) v = core;
+  PyObject* c = isReal(v) || isNumber(v) || v->kind == Kind::Instance ? t.constant(v) : nullptr;
   ObjectRef index;
   if (c && !PyLong_Check(c) && isNumpyScalarType(Py_TYPE(c))) {
     index = ObjectRef::steal(PyNumber_Index(c));

@@ -239,7 +239,7 @@ def class_of_containers(x):
     return x * 2, [getattr(v, "__class__") for v in made], [hasattr(v, "__class__") for v in made]
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def named_tuple_made_and_compared(x):
     Pair = collections.namedtuple("Pair", "a b")
     made = Pair(1, 2)
