@@ -232,7 +232,10 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
   if (items.empty()) {
     if (fallback) return fallback;
-    raise(t, PyExc_ValueError, std::string(name) + "() arg is an empty sequence");
+    // CPython's own words, which differ from version to version.
+    static PyObject* nothing = checked(PyTuple_New(0)).release();
+    Py_XDECREF(PyObject_CallOneArg(builtinObject(name), nothing));
+    raiseCurrent(t);
   }
   Value* best = items[0];
   Value* bestKey = key ? call1(t, key, best) : best;
