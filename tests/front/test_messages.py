@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import itertools
 import logging
@@ -122,8 +123,9 @@ def prints(x):
 
 
 def class_inside(x):
+    @dataclasses.dataclass(slots=True)
     class Inside:
-        pass
+        n: int
 
     return x + 1
 
