@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib.util
 import itertools
 import logging
@@ -122,12 +121,13 @@ def prints(x):
     return x + 1
 
 
-def class_inside(x):
-    @dataclasses.dataclass(slots=True)
-    class Inside:
-        n: int
+class Tagged:
+    def __init_subclass__(cls, tag):
+        cls.tag = tag
 
-    return x + 1
+
+def class_inside(x):
+    return x + 1, type("Inside", (Tagged,), {}, tag="a")
 
 
 def backward(x):
