@@ -33,7 +33,7 @@ bool isProgramsCode(Value* callable) {
 struct Consumers {
   PyObject* withItems[7];
   PyObject* methods[3];
-  PyObject *list, *any, *all, *sorted, *min, *max;
+  PyObject *list, *any, *all, *sorted, *min, *max, *dict;
   Consumers() {
     auto builtin = [](const char* name) { return importedObject("builtins", name); };
     list = builtin("list");
@@ -42,6 +42,7 @@ struct Consumers {
     sorted = builtin("sorted");
     min = builtin("min");
     max = builtin("max");
+    dict = builtin("dict");
     const char* names[] = {"tuple", "set", "frozenset", "dict", "sum", "min", "max"};
     for (size_t i = 0; i < std::size(names); i++) withItems[i] = builtin(names[i]);
     auto method = [](PyTypeObject& type, const char* name) { return typeLookup(&type, PyUnicode_InternFromString(name)); };
@@ -126,6 +127,7 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   if (plain ? args.args.size() != 1 || !args.kwargs.empty() : !method && !known.takesItems(callable)) return {};
   if ((callable == known.min || callable == known.max) && args.args.size() != 1) return {};
   Value* iterable = args.args[at];
+  if (callable == known.dict && iterable->kind == Kind::Instance) return {};  // may be a mapping
   if (!runsProgram(t, iterable)) return {};
   // dict() of a mapping asks for its keys.
   static PyObject* keysName = PyUnicode_InternFromString("keys");
