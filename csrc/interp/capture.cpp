@@ -115,6 +115,15 @@ void guardAliasing(Trace& t) {
   guardMemory(t);
 }
 
+// The tensors that are made of arrays in each call do not say whose memory they share: a backend that relies on it would be wrong.
+void refuseSharedArrays(Trace& t) {
+  auto isArray = [](TensorValue* v) { return v->source->kind == SourceKind::ArrayTensor; };
+  for (TensorValue* written : t.writtenTensors())
+    for (TensorValue* other : t.inputTensors())
+      if (other != written && other->node && other->source && (isArray(written) || isArray(other)))
+        unsupported(BreakReason::NumpyCall, "a write to one of several inputs that may share memory, as one of them is a NumPy array");
+}
+
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames)
@@ -259,7 +268,8 @@ class Capture {
         if (i == 0) throw;
         thrown = raised.exception;
         if (f.generator) leaveGenerator(t, f.generator, true);
-        if (f.generator && isStopIteration(t, thrown)) thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
+        if (f.generator && isStopIteration(t, thrown))
+          thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
@@ -355,6 +365,9 @@ class Capture {
                         bool gradAtEntry, std::chrono::steady_clock::time_point start) {
     const bool leavesState = gradEnabled() != gradAtEntry || !t.settings.changed().empty();
     balanceGraph(t, gradAtEntry);
+    ObjectRef backend = ObjectRef::steal(PyObject_GetAttrString(options_, "backend"));
+    if (!backend) PyErr_Clear();
+    if (backend && !boolOption(backend.get(), "runs_program")) refuseSharedArrays(t);
     guardAliasing(t);
     guardExistingIterators(t);
     setGradEnabled(gradAtEntry);
