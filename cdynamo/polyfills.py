@@ -315,10 +315,7 @@ def rest_of_group(original, excs):
             raised.append(exc)
 
     def is_kept(exc):
-        for other in kept:
-            if other is exc:
-                return True
-        return False
+        return any(other is exc for other in kept)
 
     again = _split(original, is_kept)[0]
     if not raised:
@@ -531,14 +528,14 @@ def with_items(function, before, iterable, rest, named):
 
 
 def any_of(iterable):
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110
         if item:
             return True
     return False
 
 
 def all_of(iterable):
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110
         if not item:
             return False
     return True
@@ -844,18 +841,31 @@ class _TorchFunctionState:
         torch._C._set_torch_function_state(self.before)
 
 
-class _NowrapFunctions:
+class _Listed:
+    """A set of functions that is only asked whether it has one."""
+
+    def __init__(self, has):
+        self.has = has
+
     def __contains__(self, function):
-        return is_nowrap_function(function)
+        return self.has(function)
 
 
+# Both are answered by the interpreter, and run where a capture breaks here.
 def is_nowrap_function(function):
-    """Answered by the interpreter; run where the capture breaks here."""
     return function in torch.overrides.get_default_nowrap_functions()
 
 
+def is_device_constructor(function):
+    return function in torch.utils._device._device_constructors()
+
+
 def get_default_nowrap_functions():
-    return _NowrapFunctions()
+    return _Listed(is_nowrap_function)
+
+
+def device_constructors():
+    return _Listed(is_device_constructor)
 
 
 def disable_torch_function_subclass():

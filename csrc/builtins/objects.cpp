@@ -83,7 +83,8 @@ Value* superGet(Trace& t, CallArgs& a) {
   if (a.args[0]->kind != Kind::Super) unsupported(BreakReason::UnboundSuper, "super().__get__ of " + describe(a.args[0]));
   auto* s = as<SuperValue>(a.args[0]);
   if (s->self || isReal(a.args[1], Py_None)) return s;
-  return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, reinterpret_cast<PyObject*>(s->thisClass)), a.args[1]}, {}});
+  return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)),
+              {{pinnedValue(t, reinterpret_cast<PyObject*>(s->thisClass)), a.args[1]}, {}});
 }
 
 // typing.NewType("X", int)(v)

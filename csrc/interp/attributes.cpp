@@ -158,7 +158,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
   if (kind == &PySuper_Type) {
     // One that was made without an object is bound to the instance.
-    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))), of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
+    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))),
+              of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
     if (!instance || bound.get() != Py_None) return pinnedValue(t, d);
     return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, of.get()), instance}, {}});
   }
@@ -519,7 +520,7 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   Value* found = attempt([&] {
     return generic && isClass ? attributeOf(t, object, name)
            : generic          ? genericGetAttr(t, object, type, name)
-                   : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
+                              : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
   });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);
@@ -684,9 +685,12 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       // No room for attributes: CPython says so in the words of the type.
       PyTypeObject* type = t.typeOf(object);
       PyObject* d = lookUp(t, type, name);
-      if (type->tp_dictoffset == 0 && type->tp_setattro == PyObject_GenericSetAttr && !(d && PyType_HasFeature(Py_TYPE(d), Py_TPFLAGS_HEAPTYPE) && pythonSetter(d))) {
+      if (type->tp_dictoffset == 0 && type->tp_setattro == PyObject_GenericSetAttr &&
+          !(d && PyType_HasFeature(Py_TYPE(d), Py_TPFLAGS_HEAPTYPE) && pythonSetter(d))) {
         ObjectRef nothing = checked(PyTuple_New(0));
-        ObjectRef blank = checked(type->tp_new == PyTuple_Type.tp_new || object->kind == Kind::Tuple ? PyTuple_Type.tp_new(type, nothing.get(), nullptr) : type->tp_new(type, nothing.get(), nullptr));
+        ObjectRef blank =
+            checked(type->tp_new == PyTuple_Type.tp_new || object->kind == Kind::Tuple ? PyTuple_Type.tp_new(type, nothing.get(), nullptr)
+                                                                                       : type->tp_new(type, nothing.get(), nullptr));
         if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
       }
     }

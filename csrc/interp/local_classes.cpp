@@ -56,9 +56,8 @@ ObjectRef modelProperty(Trace& t, PropertyValue* p) {
   auto part = [&](Value* v) { return v ? modelOf(t, v) : ObjectRef::share(Py_None); };
   ObjectRef get = part(p->get), set = part(p->set), del = part(p->del), doc = part(p->doc);
   auto* type = reinterpret_cast<PyObject*>(p->type);
-  ObjectRef made = p->type == &PyProperty_Type
-                       ? native(t, PyObject_CallFunctionObjArgs(type, get.get(), set.get(), del.get(), doc.get(), nullptr))
-                       : native(t, PyObject_CallOneArg(type, get.get()));
+  ObjectRef made = p->type == &PyProperty_Type ? native(t, PyObject_CallFunctionObjArgs(type, get.get(), set.get(), del.get(), doc.get(), nullptr))
+                                               : native(t, PyObject_CallOneArg(type, get.get()));
   return standsFor(t, std::move(made), p);
 }
 
@@ -85,7 +84,8 @@ ObjectRef modelOf(Trace& t, Value* v) {
         if (i->source) t.facts.identityIs(i->source, i->real.get());
         return standsFor(t, i->real, v);
       }
-      if (type->tp_new == PyBaseObject_Type.tp_new || (!i->contents && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base == &PyBaseObject_Type)) {
+      if (type->tp_new == PyBaseObject_Type.tp_new ||
+          (!i->contents && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base == &PyBaseObject_Type)) {
         ObjectRef nothing = checked(PyTuple_New(0));
         ObjectRef made = standsFor(t, native(t, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr)), v);
         // Fields of dataclasses are read by C++ and Python code alike.
@@ -165,7 +165,8 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   if (!isPlainMeta(t, meta)) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   for (PyTypeObject* base : bases)
-    if (!hasPlainSubclassHook(t, base)) unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
+    if (!hasPlainSubclassHook(t, base))
+      unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {

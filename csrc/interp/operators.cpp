@@ -1,13 +1,14 @@
 // Operators, comparisons and truth of symbolic values.
 #include <cmath>
+#include <cstring>
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -191,6 +192,8 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
   PyObject* d = typeLookup(t.typeOf(v), key);
   if (!d || Py_TYPE(d) != &PyWrapperDescr_Type) return;
   PyTypeObject* owner = reinterpret_cast<PyDescrObject*>(d)->d_type;
+  bool sequence = owner == &PyUnicode_Type || owner == &PyBytes_Type || owner == &PyList_Type || owner == &PyTuple_Type;
+  if (sequence && (!std::strcmp(name, "__mul__") || !std::strcmp(name, "__rmul__"))) return;
   if (owner == &PyLong_Type || owner == &PyFloat_Type || owner == &PyBool_Type || owner == &PyComplex_Type || owner == &PyBaseObject_Type) return;
   unsupported(BreakReason::UnsupportedOperator, std::string(name) + " of " + describe(v));
 }
@@ -203,8 +206,7 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
     raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
   for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
     if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
-      raise(t, PyExc_TypeError,
-            std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
+      raise(t, PyExc_TypeError, std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
             t.typeOf(b)->tp_name + "'");
@@ -363,9 +365,9 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
-    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
     refuseOwnMethod(t, a, names.method);
-    refuseOwnMethod(t, b, names.reflected);
+    if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, names.symbol, inplace, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
@@ -408,6 +410,12 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return listA == listB;
 }
 
+// A class made of a number or of text, whose objects are asked by their value.
+bool isPlainSubclass(PyTypeObject* type) {
+  return (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) != 0 ||
+         PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type);
+}
+
 // Whether C code that is not modelled compares v: of a type of its own, or of the builtin type that its class is made of.
 bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
   switch (v->kind) {
@@ -416,7 +424,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
       if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
       break;
     case Kind::Instance:
-      if (as<InstanceValue>(v)->contents) return false;
+      if (as<InstanceValue>(v)->contents || isPlainSubclass(t.typeOf(v))) return false;
       break;
     default: return false;
   }
@@ -496,16 +504,18 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
+    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
+      return compareOp(t, op, x, y ? y : b);
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op)) {
       if (Value* v = trySpecial(t, a, kCompareMethod[op], b)) return v;
-    } else if (op == Py_NE && overrides(a, Py_EQ)) {
+    } else if (op == Py_NE && overrides(a, Py_EQ) && !comparesInC(t, a, "__ne__") && !coreOf(t, a)) {
       if (Value* v = trySpecial(t, a, "__eq__", b)) return t.boolean(!truth(t, v));
     }
     if (!reflectedFirst && overrides(b, kSwapped[op])) {
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
-    } else if (op == Py_NE && overrides(b, Py_EQ)) {
+    } else if (op == Py_NE && overrides(b, Py_EQ) && !comparesInC(t, b, "__ne__") && !coreOf(t, b)) {
       if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
     }
   }
@@ -565,7 +575,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
-  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||

@@ -11,8 +11,8 @@ namespace cdynamo {
 
 struct LocalClass {
   struct Entry {
-    ObjectRef name;             // null: value(class, *args) was called, a decorator that changes the class
-    Value* value;               // null: deleted
+    ObjectRef name;  // null: value(class, *args) was called, a decorator that changes the class
+    Value* value;    // null: deleted
     std::vector<Value*> args = {};
   };
   // The class is meta(name, bases, entries), or what a function of the library gives for constants.

@@ -256,7 +256,21 @@ def enum_member_set(x):
 
 @case(lambda: (t(3), Level.HIGH))
 def int_enum(x, v):
-    return x * v, v + 1, v > Level.LOW, Level(1), sorted([v, Level.LOW]), max(Level), f"{v}", str(v), repr(v), v == 5, [0] * Level.LOW, {5: "five"}[v], x[Level.LOW]
+    return (
+        x * v,
+        v + 1,
+        v > Level.LOW,
+        Level(1),
+        sorted([v, Level.LOW]),
+        max(Level),
+        f"{v}",
+        str(v),
+        repr(v),
+        v == 5,
+        [0] * Level.LOW,
+        {5: "five"}[v],
+        x[Level.LOW],
+    )
 
 
 @case(lambda: (t(3), Perm.R))
@@ -641,7 +655,21 @@ class NoInit(KeyError):
 @case(lambda: (t(3),))
 def int_subclass(x):
     a = MyInt(3)
-    return x * int(a), a + 4, type(a + 4), a.extra(), a * 2, a == 3, {3: "x"}[a], a, repr(a), [1, 2, 3, 4][a], type(-a), a.bit_length(), isinstance(a, int)
+    return (
+        x * int(a),
+        a + 4,
+        type(a + 4),
+        a.extra(),
+        a * 2,
+        a == 3,
+        {3: "x"}[a],
+        a,
+        repr(a),
+        [1, 2, 3, 4][a],
+        type(-a),
+        a.bit_length(),
+        isinstance(a, int),
+    )
 
 
 @case(lambda: (t(3), MyInt(4)))
@@ -668,7 +696,22 @@ NAME = MyStr("Ab")
 @case(lambda: (t(3), NAME))
 def str_subclass(x, s):
     m = MyStr("hello")
-    return x + 1, m.shout(), m == "HELLO", {"hello": 1}[m] if False else None, m, s.shout(), m + "x", type(m + "x"), len(m), s == "aB", m[1:], f"{m}", "-".join([m]), {s: 1}[MyStr("AB")]
+    return (
+        x + 1,
+        m.shout(),
+        m == "HELLO",
+        {"hello": 1}[m] if False else None,
+        m,
+        s.shout(),
+        m + "x",
+        type(m + "x"),
+        len(m),
+        s == "aB",
+        m[1:],
+        f"{m}",
+        "-".join([m]),
+        {s: 1}[MyStr("AB")],
+    )
 
 
 @case(lambda: (t(3), MyList([1])))
@@ -677,7 +720,22 @@ def list_subclass(x, a):
     m.append(x + 1)
     a.append(5)
     m.extend([3])
-    return m.last, m.count_, m, a.count_, a[0], len(m), m == [x] if False else None, m[1], [*a], a + [1], type(a + [1]), type(a[:]), sorted(a, reverse=True), a.copy()
+    return (
+        m.last,
+        m.count_,
+        m,
+        a.count_,
+        a[0],
+        len(m),
+        m == [x] if False else None,
+        m[1],
+        [*a],
+        a + [1],
+        type(a + [1]),
+        type(a[:]),
+        sorted(a, reverse=True),
+        a.copy(),
+    )
 
 
 @case(lambda: (t(3), MyDict(k=2)))
@@ -685,7 +743,20 @@ def dict_subclass(x, d):
     d.z = x + 1
     e = MyDict(a=1)
     e.b = 2
-    return d.z * d.k, hasattr(d, "nope"), e, {**e}, e.a, list(d), d.pop("k"), e == {"a": 1, "b": 2}, e | {"c": 3}, outcome(lambda: d.q), e.copy(), type(e.copy())
+    return (
+        d.z * d.k,
+        hasattr(d, "nope"),
+        e,
+        {**e},
+        e.a,
+        list(d),
+        d.pop("k"),
+        e == {"a": 1, "b": 2},
+        e | {"c": 3},
+        outcome(lambda: d.q),
+        e.copy(),
+        type(e.copy()),
+    )
 
 
 @case(lambda: (t(3),))

@@ -121,11 +121,13 @@ def prints(x):
     return x + 1
 
 
-def class_inside(x):
-    class Inside:
-        pass
+class Tagged:
+    def __init_subclass__(cls, tag):
+        cls.tag = tag
 
-    return x + 1
+
+def class_inside(x):
+    return x + 1, type("Inside", (Tagged,), {}, tag="a")
 
 
 def backward(x):
