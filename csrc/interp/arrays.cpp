@@ -254,7 +254,29 @@ Value* arrayAttr(Trace& t, ArrayValue* array, PyObject* name) {
   unsupported(BreakReason::NumpyCall, std::string("attribute '") + (text ? text : "?") + "' of a NumPy array");
 }
 
+namespace {
+
+TensorValue* rootOf(TensorValue* tensor) {
+  while (tensor->base) tensor = tensor->base;
+  return tensor;
+}
+
+// NumPy reads what overlaps with the target before it writes; torch refuses to.
+void copyOverlaps(Trace& t, std::vector<Value*>& args) {
+  static PyObject* clone = PyUnicode_InternFromString("clone");
+  TensorValue* target = as<ArrayValue>(args[0])->tensor;
+  for (size_t i = 1; i < args.size(); i++) {
+    if (!isArray(args[i]) || as<ArrayValue>(args[i])->tensor == target || rootOf(as<ArrayValue>(args[i])->tensor) != rootOf(target)) continue;
+    auto* copy = as<TensorValue>(recordOp(t, clone, true, {{as<ArrayValue>(args[i])->tensor}, {}}));
+    args[i] = makeArray(t, copy, as<ArrayValue>(args[i])->type);
+  }
+}
+
+}  // namespace
+
 Value* arrayOperator(Trace& t, const std::string& name, std::vector<Value*> args) {
+  if ((name == "getitem" || name == "setitem") && isReal(args[1]) && isNumpyScalarType(Py_TYPE(realObject(args[1]))))
+    args[1] = t.real(checked(PyObject_CallMethod(t.constant(args[1]), "item", nullptr)));
   bool writes = name == "setitem" || (name[0] == 'i' && name != "invert");
   bool scalar = isArray(args[0]) && as<ArrayValue>(args[0])->type != ndarrayType();
   ObjectRef key = checked(PyUnicode_FromString(writes && scalar && name != "setitem" ? name.c_str() + 1 : name.c_str()));
@@ -263,6 +285,7 @@ Value* arrayOperator(Trace& t, const std::string& name, std::vector<Value*> args
   Value* self = args[0];
   if (writes && !scalar && isArray(self)) {
     t.noteTensorWrite(as<ArrayValue>(self)->tensor);
+    copyOverlaps(t, args);
     record(t, call, {std::move(args), {}});
     return self;
   }

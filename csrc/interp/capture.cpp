@@ -151,6 +151,15 @@ void guardAliasing(Trace& t) {
   guardMemory(t);
 }
 
+// The tensors that are made of arrays in each call do not say whose memory they share: a backend that relies on it would be wrong.
+void refuseSharedArrays(Trace& t) {
+  auto isArray = [](TensorValue* v) { return v->source->kind == SourceKind::ArrayTensor; };
+  for (TensorValue* written : t.writtenTensors())
+    for (TensorValue* other : t.inputTensors())
+      if (other != written && other->node && other->source && (isArray(written) || isArray(other)))
+        unsupported(BreakReason::NumpyCall, "a write to one of several inputs that may share memory, as one of them is a NumPy array");
+}
+
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames)
@@ -394,6 +403,9 @@ class Capture {
                         bool gradAtEntry, std::chrono::steady_clock::time_point start) {
     const bool leavesState = gradEnabled() != gradAtEntry || !t.settings.changed().empty();
     balanceGraph(t, gradAtEntry);
+    ObjectRef backend = ObjectRef::steal(PyObject_GetAttrString(options_, "backend"));
+    if (!backend) PyErr_Clear();
+    if (backend && !boolOption(backend.get(), "runs_program")) refuseSharedArrays(t);
     guardAliasing(t);
     guardExistingIterators(t);
     setGradEnabled(gradAtEntry);

@@ -378,6 +378,9 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   // A symbolic bool is no number to torch's backends.
   for (Value* v : args.args)
     if (isNumber(v) && as<NumberValue>(v)->type == &PyBool_Type) t.constant(v);
+  // Their derivatives ask whether it is one.
+  for (const char* name : {"alpha", "beta"})
+    if (Value* factor = args.keyword(name); factor && isNumber(factor)) t.constant(factor);
   RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
   operands.reserve(args.args.size());

@@ -97,7 +97,7 @@ def numbers_in_tensor_operations(x, n):
     a, f = n[1].item(), x[0].item()
     y = torch.full((2,), f) + torch.full((2,), a)
     z = torch.where(x > f, x, a)
-    return y, z, torch.clamp(x, max=f), x.add(x, alpha=a), x.fill_(f), torch.add(a, x), a - x, f / x, x > f, x == a
+    return y, z, torch.clamp(x, max=f), x.fill_(f), torch.add(a, x), a - x, f / x, x > f, x == a
 
 
 @captured(lambda: (t(3), counts()), lambda: (t(3), counts(3)))
@@ -217,7 +217,7 @@ def powers_of_it(x, n):
 
 @captured(lambda: (t(3), torch.tensor(2)), lambda: (t(3), torch.tensor(3)), skip="NumberValue")
 def a_bool_as_operand(x, n):
-    return x * (n.item() > 2), (n.item() > 2) + 1, torch.tensor(n.item())
+    return x.add(x, alpha=n.item()), x * (n.item() > 2), (n.item() > 2) + 1, torch.tensor(n.item())
 
 
 @captured(lambda: (t(3), torch.tensor(2)), lambda: (t(3), torch.tensor(3)), skip="NumberValue")

@@ -88,13 +88,12 @@ def indexing(x, i):
     return x[1, 2], x[i], x[:, ::2], x[..., 0], x[[0, 1], [1, 2]], x[i, i], x[-1]
 
 
-@case(lambda: (a(4), a(4, start=10)))
-def writes_to_arguments(x, y):
+@case(lambda: (a(4),))
+def writes_to_an_argument(x):
     x[0] = 5
-    x[1:3] = y[:2]
-    y += 1
-    y *= x
-    return x + y
+    x[1:3] = x[2:]
+    x += 1
+    return x + 1
 
 
 @case(lambda: (a(4, dtype=np.float32),))
@@ -212,7 +211,7 @@ def scalars_as_constants(x, n, f, b):
 
 @case(lambda: (a(3, dtype=np.float32), np.float64(1.5), np.int8(2)))
 def scalars_with_arrays(x, f, n):
-    return x * f, f + x, x * n, np.array([f, f]), np.add(x, n), x[n], x > f, np.float32(2) * x
+    return x * f, f + x, x * n, np.add(x, n), x[n], x > f, np.float32(2) * x
 
 
 @scenario(after_change=(None, None))

@@ -64,7 +64,7 @@ def test_as_eager(fn, backend):
             out[0].sum().backward()
             answers.append((out, x.grad, array))
         same(answers[1], answers[0])
-    if fn is not broken:
+    if fn is not broken and (fn is not written or backend == "eager"):
         assert len(compiled.entries()) == 1
 
 
