@@ -33,13 +33,17 @@ PyTypeObject* takingType(Value* v) {
 
 // Calls visit(value) for every argument that torch's parser would look at.
 template <typename Visit>
-void eachArgument(const CallArgs& args, const Visit& visit) {
+void eachArgument(Trace& t, const CallArgs& args, const Visit& visit) {
   auto look = [&](Value* v) {
     visit(v);
-    if (v->kind == Kind::List)
+    if (v->kind == Kind::List) {
+      t.load(as<ListValue>(v));
       for (Value* item : as<ListValue>(v)->items) visit(item);
-    if (v->kind == Kind::Tuple)
+    }
+    if (v->kind == Kind::Tuple) {
+      t.load(as<TupleValue>(v));
       for (Value* item : as<TupleValue>(v)->items) visit(item);
+    }
   };
   for (Value* v : args.args) look(v);
   for (const auto& [name, v] : args.kwargs) look(v);
@@ -97,14 +101,14 @@ bool isOverridden(Trace& t, Value* v) {
 bool isOverridden(Trace& t, const CallArgs& args) {
   if (innermostMode(t) && !asks("_is_torch_function_all_disabled")) return true;
   bool found = false;
-  eachArgument(args, [&](Value* v) { found = found || isOverridden(t, v); });
+  eachArgument(t, args, [&](Value* v) { found = found || isOverridden(t, v); });
   return found;
 }
 
 Value* callTorchFunction(Trace& t, PyObject* function, const CallArgs& args) {
   std::vector<Value*> takers;
   std::vector<PyTypeObject*> types;
-  eachArgument(args, [&](Value* v) {
+  eachArgument(t, args, [&](Value* v) {
     if (!isOverridden(t, v)) return;
     PyTypeObject* type = t.typeOf(v);
     if (std::find(types.begin(), types.end(), type) != types.end()) return;

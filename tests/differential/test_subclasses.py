@@ -66,6 +66,11 @@ def mixed_with_plain_tensors(x, y):
     return x + y, y + x, torch.where(y > 0.5, x, y), y * 2
 
 
+@case(lambda: ([sub(Plain, 3), sub(Plain, 3)],))
+def list_of_a_subclass(xs):
+    return torch.stack(xs), torch.cat(tuple(xs))
+
+
 @case(lambda: (sub(Plain, 3),))
 def in_place(x):
     x += 1
