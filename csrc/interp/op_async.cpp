@@ -22,8 +22,7 @@ Value* awaitableIterator(Trace& t, Value* v) {
     if (isGenerator(iterator, &PyCoro_Type)) raise(t, PyExc_TypeError, "__await__() returned a coroutine");
     bool is = iterator->kind == Kind::Iterator || isGenerator(iterator, &PyGen_Type) ||
               (iterator->kind == Kind::Instance && specialMethod(t, iterator, "__next__"));
-    if (!is && isReal(iterator) && PyIter_Check(realObject(iterator)))
-      unsupported(BreakReason::AsyncCode, "waiting for " + describe(iterator));
+    if (!is && isReal(iterator) && PyIter_Check(realObject(iterator))) unsupported(BreakReason::AsyncCode, "waiting for " + describe(iterator));
     if (!is) raise(t, PyExc_TypeError, "__await__() returned non-iterator of type '" + typeName(t, iterator) + "'");
     return iterator;
   }
@@ -66,8 +65,7 @@ void handleGetAiter(Trace& t, FrameState& f, const Instr&) {
   bool is = isGenerator(iterator, &PyAsyncGen_Type) || (iterator->kind == Kind::Instance && specialMethod(t, iterator, "__anext__"));
   if (!is && isReal(iterator) && Py_TYPE(realObject(iterator))->tp_as_async && Py_TYPE(realObject(iterator))->tp_as_async->am_anext)
     unsupported(BreakReason::AsyncCode, "async for over " + describe(iterator));
-  if (!is)
-    raise(t, PyExc_TypeError, "'async for' received an object from __aiter__ that does not implement __anext__: " + typeName(t, iterator));
+  if (!is) raise(t, PyExc_TypeError, "'async for' received an object from __aiter__ that does not implement __anext__: " + typeName(t, iterator));
   f.push(iterator);
 }
 

@@ -25,11 +25,44 @@ bool hasPart(const std::string& name, const std::array<const char*, N>& parts) {
 
 // Operations whose kernels look at the data and refuse some: indices, labels, matrices that have no inverse, checks.
 bool mayFailOnData(const Node& node) {
-  static constexpr std::array parts = {"embedding",  "gather",   "scatter", "index",   "take",        "put",        "nll_loss",  "cross_entropy",
-                                       "ctc_loss",   "cholesky", "inv",     "solve",   "eig",         "svd",        "qr",        "lstsq",
-                                       "det",        "matrix",   "linalg",  "one_hot", "multinomial", "bernoulli",  "poisson",   "assert",
-                                       "check",      "bincount", "hist",    "getitem", "setitem",     "floor_div",  "remainder", "mod",
-                                       "binary_cross_entropy", "repeat_interleave",    "segment",     "searchsorted", "masked",  "unpool"};
+  static constexpr std::array parts = {"embedding",
+                                       "gather",
+                                       "scatter",
+                                       "index",
+                                       "take",
+                                       "put",
+                                       "nll_loss",
+                                       "cross_entropy",
+                                       "ctc_loss",
+                                       "cholesky",
+                                       "inv",
+                                       "solve",
+                                       "eig",
+                                       "svd",
+                                       "qr",
+                                       "lstsq",
+                                       "det",
+                                       "matrix",
+                                       "linalg",
+                                       "one_hot",
+                                       "multinomial",
+                                       "bernoulli",
+                                       "poisson",
+                                       "assert",
+                                       "check",
+                                       "bincount",
+                                       "hist",
+                                       "getitem",
+                                       "setitem",
+                                       "floor_div",
+                                       "remainder",
+                                       "mod",
+                                       "binary_cross_entropy",
+                                       "repeat_interleave",
+                                       "segment",
+                                       "searchsorted",
+                                       "masked",
+                                       "unpool"};
   return hasPart(nameOf(node), parts);
 }
 
@@ -40,8 +73,8 @@ bool writesUnseen(const Node& node) {
 }
 
 bool drawsRandomNumbers(const Node& node) {
-  static constexpr std::array parts = {"rand",      "dropout",     "bernoulli", "multinomial", "normal", "uniform", "exponential", "cauchy",
-                                       "geometric", "poisson",     "rrelu",     "gumbel",      "sample", "fractional", "attention", "init"};
+  static constexpr std::array parts = {"rand",      "dropout", "bernoulli", "multinomial", "normal", "uniform",    "exponential", "cauchy",
+                                       "geometric", "poisson", "rrelu",     "gumbel",      "sample", "fractional", "attention",   "init"};
   return hasPart(nameOf(node), parts);
 }
 

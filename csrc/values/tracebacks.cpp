@@ -20,9 +20,7 @@ Value* Trace::topmostHandled() {
 
 namespace {
 
-const void* raisedKey(const Value* exception) {
-  return isReal(exception) ? static_cast<const void*>(realObject(exception)) : exception;
-}
+const void* raisedKey(const Value* exception) { return isReal(exception) ? static_cast<const void*>(realObject(exception)) : exception; }
 
 }  // namespace
 
