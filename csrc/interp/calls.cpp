@@ -265,22 +265,6 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   return i;
 }
 
-namespace {
-
-// Whether classes written in Python give it special methods (__eq__, __add__, ...).
-bool hasOwnSpecialMethods(PyTypeObject* type) {
-  for (; PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE); type = type->tp_base) {
-    PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(typeDict(type), &at, &key, &value);) {
-      const char* name = PyFunction_Check(value) ? PyUnicode_AsUTF8(key) : nullptr;
-      if (name && !std::strncmp(name, "__", 2) && std::strcmp(name, "__new__") != 0 && std::strcmp(name, "__init__") != 0) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   bool pushed = std::exchange(t.tail, ReturnTo::Native) == ReturnTo::Push;
   static PyObject* newName = PyUnicode_InternFromString("__new__");
@@ -333,10 +317,6 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     PyTypeObject* madeType = t.typeOf(made);
     if (!PyType_IsSubtype(madeType, type)) return made;
   } else {
-    // A number or text with methods of its own cannot be worked on by CPython, as constants are.
-    if (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
-        PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type))
-      if (hasOwnSpecialMethods(type)) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     // A C __new__: those of the containers start empty and leave the filling to __init__.
     CallArgs newArgs = args;
     newArgs.args.insert(newArgs.args.begin(), typeValue);

@@ -125,6 +125,9 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   Value* iterable = args.args[at];
   if (!runsProgram(t, iterable)) return {};
   if (plain) return around(t, callable == known.list ? "items" : callable == known.any ? "any_of" : "all_of", {iterable});
+  // dict(mapping) and update(mapping) read it by its keys.
+  static PyObject* keys = PyUnicode_InternFromString("keys");
+  if (iterable->kind == Kind::Instance && typeLookup(t.typeOf(iterable), keys)) return {};
   DictValue* named = t.dict();
   for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);
   std::vector<Value*> before(args.args.begin(), args.args.begin() + static_cast<ptrdiff_t>(at));

@@ -1,5 +1,6 @@
 // Operators, comparisons and truth of symbolic values.
 #include <cmath>
+#include <cstring>
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
@@ -191,6 +192,8 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
   PyObject* d = typeLookup(t.typeOf(v), key);
   if (!d || Py_TYPE(d) != &PyWrapperDescr_Type) return;
   PyTypeObject* owner = reinterpret_cast<PyDescrObject*>(d)->d_type;
+  bool sequence = owner == &PyUnicode_Type || owner == &PyBytes_Type || owner == &PyList_Type || owner == &PyTuple_Type;
+  if (sequence && (!std::strcmp(name, "__mul__") || !std::strcmp(name, "__rmul__"))) return;
   if (owner == &PyLong_Type || owner == &PyFloat_Type || owner == &PyBool_Type || owner == &PyComplex_Type || owner == &PyBaseObject_Type) return;
   unsupported(BreakReason::UnsupportedOperator, std::string(name) + " of " + describe(v));
 }
@@ -408,6 +411,12 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return listA == listB;
 }
 
+// A class made of a number or of text, whose objects are asked by their value.
+bool isPlainSubclass(PyTypeObject* type) {
+  return (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) != 0 ||
+         PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type);
+}
+
 // Whether C code that is not modelled compares v: of a type of its own, or of the builtin type that its class is made of.
 bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
   switch (v->kind) {
@@ -416,7 +425,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
       if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
       break;
     case Kind::Instance:
-      if (as<InstanceValue>(v)->contents) return false;
+      if (as<InstanceValue>(v)->contents || isPlainSubclass(t.typeOf(v))) return false;
       break;
     default: return false;
   }
@@ -500,12 +509,12 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op)) {
       if (Value* v = trySpecial(t, a, kCompareMethod[op], b)) return v;
-    } else if (op == Py_NE && overrides(a, Py_EQ)) {
+    } else if (op == Py_NE && overrides(a, Py_EQ) && !comparesInC(t, a, "__ne__") && !coreOf(t, a)) {
       if (Value* v = trySpecial(t, a, "__eq__", b)) return t.boolean(!truth(t, v));
     }
     if (!reflectedFirst && overrides(b, kSwapped[op])) {
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
-    } else if (op == Py_NE && overrides(b, Py_EQ)) {
+    } else if (op == Py_NE && overrides(b, Py_EQ) && !comparesInC(t, b, "__ne__") && !coreOf(t, b)) {
       if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
     }
   }

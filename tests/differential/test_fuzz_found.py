@@ -218,13 +218,13 @@ def operand_types_that_do_not_fit(x):
     return x * 2, said
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def number_class_with_own_comparison(x):
     a, b = OwnEquality(1), OwnEquality(2)
-    return x * 2, a == b, a != b, a < b, max(a, b), sorted([b, a])
+    return x * 2, a == b, a != b, a < b, int(max(a, b)), [int(v) for v in sorted([b, a])]
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def text_class_with_own_methods(x):
     text = OwnText("ab")
     return x * 2, list(text), "{}".format(text), f"{text}", ",".join(["q", text])
