@@ -296,7 +296,7 @@ class Capture {
           f.pop();
           f.nextIp = f.code->at(f.ip).target;
         } else if (f.awaiting && !thrown) {
-          acceptResult(t, f, frames[i + 1]->returnTo, result);
+          thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
         }
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
@@ -336,6 +336,19 @@ class Capture {
     return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
   }
 
+  // The same as acceptResult; gives what that raises in the frame, or null.
+  Value* acceptOrRaise(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    Value* raised = nullptr;
+    halfWay_ = true;
+    try {
+      acceptResult(t, f, action, result);
+    } catch (Raised& error) {
+      raised = error.exception;
+    }
+    halfWay_ = false;
+    return raised;
+  }
+
   // What the instruction that made a call does with its result, and where the frame goes on.
   static void acceptResult(Trace& t, FrameState& f, ReturnTo action, Value* result) {
     f.nextIp = action == ReturnTo::Redo ? f.ip : f.ip + 1;
@@ -371,6 +384,7 @@ class Capture {
   // Ends the capture before the instruction that cannot be captured; the driver goes on from there.
   CaptureOutcome breakOff(Trace& t, const Unsupported& problem, const GlobalState& globals, bool gradAtEntry,
                           std::chrono::steady_clock::time_point start) {
+    if (halfWay_) return skip(&t, problem.reason, problem.what + " (not resumed: the instruction that made the call is half way)");
     FrameState* innermost = t.failedFrame ? t.failedFrame : root_;
     if (problem.reason == BreakReason::UserSkip) innermost = innermost->parent;
     std::vector<FrameState*> frames = resumableFrames(innermost);
@@ -521,6 +535,7 @@ class Capture {
   const ResumeChain* chain_;  // not null: frames that go on after a break
   PyObject* userCode_;        // the code that the user wrote
   FrameState* root_ = nullptr;
+  bool halfWay_ = false;  // an instruction takes the result of the call that it made
   bool eagerAfter_ = false;  // the user asked that nothing after the break is captured
   bool fullgraph_ = false;
   ObjectRef record_;  // what the front calls this capture

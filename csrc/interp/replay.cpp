@@ -127,6 +127,7 @@ ReplayPlan planReplay(Trace& t, const Graph& graph, bool leavesState) {
     }
   }
   plan.saves &= !plan.written.empty();
+  plan.drawsInPython = !t.earlyCalls().empty();
   return plan;
 }
 
