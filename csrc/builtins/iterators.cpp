@@ -21,7 +21,7 @@ IteratorValue* itertool(Trace& t, IteratorValue::What what, const char* type) {
 }
 
 Value* builtinIter(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "iter", 1, 2);
+  expectArgs(a, 1, 2);
   if (a.args.size() == 1) return iterate(t, a.args[0]);
   auto* it = iterator(t, IteratorValue::CallIter, &PyCallIter_Type);
   it->subject = a.args[0];
@@ -39,7 +39,7 @@ Value* builtinIter(Trace& t, CallArgs& a) {
 Value* generatorResult(Value* v) { return v->kind == Kind::Generator ? as<GeneratorValue>(v)->frame->result : nullptr; }
 
 Value* builtinNext(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "next", 1, 2);
+  expectArgs(a, 1, 2);
   if (a.args[0]->kind != Kind::Iterator && a.args[0]->kind != Kind::Generator && a.args[0]->kind != Kind::Instance && !isReal(a.args[0]))
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object is not an iterator");
   if (Value* v = next(t, a.args[0])) return v;
@@ -59,7 +59,7 @@ Value* builtinEnumerate(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
   Value* iterable = a.takeKeyword("iterable");
   if (iterable) a.args.insert(a.args.begin(), iterable);
-  expectArgs(t, a, "enumerate", 1, 2);
+  expectArgs(a, 1, 2);
   if (a.args.size() > 1) start = a.args[1];
   auto* it = iterator(t, IteratorValue::Enumerate, &PyEnum_Type);
   it->inputs = {iterate(t, a.args[0])};
@@ -76,7 +76,7 @@ Value* builtinMap(Trace& t, CallArgs& a) {
 }
 
 Value* filterOf(Trace& t, CallArgs& a, bool inverted) {
-  expectArgs(t, a, "filter", 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = inverted ? itertool(t, IteratorValue::Filter, "filterfalse") : iterator(t, IteratorValue::Filter, &PyFilter_Type);
   it->subject = a.args[0];
   it->inputs = {iterate(t, a.args[1])};
@@ -87,7 +87,7 @@ Value* builtinFilter(Trace& t, CallArgs& a) { return filterOf(t, a, false); }
 Value* filterFalse(Trace& t, CallArgs& a) { return filterOf(t, a, true); }
 
 Value* builtinReversed(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "reversed", 1, 1);
+  expectArgs(a, 1, 1);
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
@@ -141,7 +141,7 @@ Value* chain(Trace& t, CallArgs& a) {
   return it;
 }
 Value* chainFromIterable(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "from_iterable", 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = itertool(t, IteratorValue::Chain, "chain");
   it->subjectOf = iterate(t, a.args[1]);
   return it;
@@ -165,7 +165,7 @@ Value* count(Trace& t, CallArgs& a) {
 }
 Value* repeat(Trace& t, CallArgs& a) {
   Value* times = a.takeKeyword("times");
-  expectArgs(t, a, "repeat", 1, 2);
+  expectArgs(a, 1, 2);
   if (a.args.size() > 1) times = a.args[1];
   auto* it = itertool(t, IteratorValue::Repeat, "repeat");
   it->subject = a.args[0];
@@ -173,7 +173,7 @@ Value* repeat(Trace& t, CallArgs& a) {
   return it;
 }
 Value* islice(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "islice", 2, 4);
+  expectArgs(a, 2, 4);
   auto number = [&](size_t i, long long fallback) {
     if (i >= a.args.size() || isReal(a.args[i], Py_None)) return fallback;
     std::optional<long long> n = asInteger(t, a.args[i]);
@@ -193,7 +193,7 @@ Value* islice(Trace& t, CallArgs& a) {
 }
 
 Value* cycle(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "cycle", 1, 1);
+  expectArgs(a, 1, 1);
   auto* it = itertool(t, IteratorValue::Cycle, "cycle");
   it->inputs = {iterate(t, a.args[0])};
   it->subject = t.list({});
@@ -217,7 +217,7 @@ void placeKeywords(CallArgs& a, Trace& t, std::initializer_list<const char*> nam
 Value* accumulate(Trace& t, CallArgs& a) {
   Value* initial = a.takeKeyword("initial");
   placeKeywords(a, t, {"iterable", "func"});
-  expectArgs(t, a, "accumulate", 1, 2);
+  expectArgs(a, 1, 2);
   auto* it = itertool(t, IteratorValue::Accumulate, "accumulate");
   it->inputs = {iterate(t, a.args[0])};
   it->subject = a.args.at(1);
@@ -230,7 +230,7 @@ Value* accumulate(Trace& t, CallArgs& a) {
 template <IteratorValue::What what>
 Value* withFunction(Trace& t, CallArgs& a) {
   const char* name = what == IteratorValue::StarMap ? "starmap" : what == IteratorValue::TakeWhile ? "takewhile" : "dropwhile";
-  expectArgs(t, a, name, 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = itertool(t, what, name);
   it->subject = a.args[0];
   it->inputs = {iterate(t, a.args[1])};
@@ -239,14 +239,14 @@ Value* withFunction(Trace& t, CallArgs& a) {
 
 Value* compress(Trace& t, CallArgs& a) {
   placeKeywords(a, t, {"data", "selectors"});
-  expectArgs(t, a, "compress", 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = itertool(t, IteratorValue::Compress, "compress");
   it->inputs = {iterate(t, a.args[0]), iterate(t, a.args[1])};
   return it;
 }
 
 Value* pairwise(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "pairwise", 1, 1);
+  expectArgs(a, 1, 1);
   auto* it = itertool(t, IteratorValue::Pairwise, "pairwise");
   it->inputs = {iterate(t, a.args[0])};
   return it;
@@ -254,7 +254,7 @@ Value* pairwise(Trace& t, CallArgs& a) {
 
 Value* zipLongest(Trace& t, CallArgs& a) {
   Value* fill = a.takeKeyword("fillvalue");
-  noKeywords(t, a, "zip_longest");
+  noKeywords(a);
   auto* it = itertool(t, IteratorValue::ZipLongest, "zip_longest");
   for (Value* v : a.args) it->inputs.push_back(iterate(t, v));
   it->subject = fill ? fill : t.none();
@@ -290,13 +290,13 @@ IteratorValue* rows(Trace& t, const char* name, const std::vector<Value*>& itera
 
 Value* product(Trace& t, CallArgs& a) {
   Value* repeat = a.takeKeyword("repeat");
-  noKeywords(t, a, "product");
+  noKeywords(a);
   return rows(t, "product", a.args, repeat ? std::optional<long long>(indexArgument(t, repeat)) : std::nullopt, true);
 }
 
 Value* chosenRows(Trace& t, CallArgs& a, const char* name, bool optional) {
   placeKeywords(a, t, {"iterable", "r"});
-  expectArgs(t, a, name, 2, 2);
+  expectArgs(a, 2, 2);
   bool all = optional && isReal(a.args[1], Py_None);
   return rows(t, name, {a.args[0]}, all ? std::nullopt : std::optional<long long>(indexArgument(t, a.args[1])), false);
 }

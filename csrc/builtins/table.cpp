@@ -48,12 +48,15 @@ BuiltinTable& BuiltinTable::get() {
     BuiltinTable made;
     addCoreBuiltins(made);
     addContainerMethods(made);
+    addDequeMethods(made);
+    addSetMethods(made);
     addTypeBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
+    addSlotMethods(made);
     return made;
   }();
   return table;
@@ -83,25 +86,73 @@ void BuiltinTable::addPolyfill(const char* path, const char* polyfill) {
   polyfills_[object.release()] = function.release();
 }
 
-void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, size_t most) {
-  size_t n = args.args.size();
-  if (!args.kwargs.empty()) {
-    const char* key = PyUnicode_AsUTF8(args.kwargs[0].first);
-    raise(t, PyExc_TypeError, std::string(name) + "() got an unexpected keyword argument '" + (key ? key : "?") + "'");
-  }
-  if (n >= least && n <= most) return;
-  if (least == most)
-    raise(t, PyExc_TypeError,
-          std::string(name) + (least == 1 ? "() takes exactly one argument (" : " expected " + std::to_string(least) + " arguments, got ") +
-              std::to_string(n) + (least == 1 ? " given)" : ""));
-  raise(t, PyExc_TypeError,
-        std::string(name) + " expected at " + (n < least ? "least " + std::to_string(least) : "most " + std::to_string(most)) + " argument" +
-            ((n < least ? least : most) == 1 ? "" : "s") + ", got " + std::to_string(n));
+void expectArgs(const CallArgs& args, size_t least, size_t most) {
+  if (!args.kwargs.empty() || args.args.size() < least || args.args.size() > most) throw WrongArguments{};
 }
 
-void noKeywords(Trace& t, const CallArgs& args, const char* name) {
-  if (!args.kwargs.empty()) raise(t, PyExc_TypeError, std::string(name) + "() takes no keyword arguments");
+void noKeywords(const CallArgs& args) {
+  if (!args.kwargs.empty()) throw WrongArguments{};
 }
+
+namespace {
+
+PyMethodDef* methodDef(PyObject* callable) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (kind == &PyMethodDescr_Type || kind == &PyClassMethodDescr_Type) return reinterpret_cast<PyMethodDescrObject*>(callable)->d_method;
+  return PyCFunction_Check(callable) ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml : nullptr;
+}
+
+// What can be said of a call before its handler runs: self is of the method's type, and how many arguments it takes at all.
+bool fits(Trace& t, PyObject* callable, const CallArgs& args) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  bool method = kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
+  if (method && args.args.empty()) return false;
+  if (method && !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type)) return false;
+  PyMethodDef* def = methodDef(callable);
+  if (!def) return true;
+  size_t n = args.args.size() - (method || kind == &PyClassMethodDescr_Type);
+  if (!(def->ml_flags & METH_KEYWORDS) && !args.kwargs.empty()) return false;
+  return !((def->ml_flags & METH_NOARGS) && n != 0) && !((def->ml_flags & METH_O) && n != 1);
+}
+
+// An object of a builtin type to show its methods to; null where none can be made of nothing.
+ObjectRef emptyObject(PyTypeObject* type) {
+  ObjectRef made = ObjectRef::steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+// The TypeError of a call whose arguments do not fit, in CPython's words: arguments are counted before they are looked at.
+[[noreturn]] void raiseBadCall(Trace& t, PyObject* callable, PyTypeObject* selfType, size_t count, const std::vector<PyObject*>& names) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  std::vector<PyObject*> arguments(count + names.size(), Py_None);
+  ObjectRef self;
+  if ((kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && count) {
+    PyTypeObject* type = reinterpret_cast<PyDescrObject*>(callable)->d_type;
+    if (!PyType_IsSubtype(selfType, type)) {
+      ObjectRef text = checked(kind == &PyMethodDescr_Type ? PyUnicode_FromFormat("descriptor '%U' for '%s' objects doesn't apply to a '%s' object",
+                                                                                  reinterpret_cast<PyDescrObject*>(callable)->d_name, type->tp_name,
+                                                                                  selfType->tp_name)
+                                                           : PyUnicode_FromFormat("descriptor '%U' requires a '%s' object but received a '%s'",
+                                                                                  reinterpret_cast<PyDescrObject*>(callable)->d_name, type->tp_name,
+                                                                                  selfType->tp_name));
+      throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_TypeError, text.get())))};
+    }
+    self = emptyObject(type);
+    if (!self) unsupported(BreakReason::UnknownFunction, std::string("a call of a method of ") + type->tp_name + " with wrong arguments");
+    arguments[0] = self.get();
+  } else if (kind == &PyClassMethodDescr_Type && count) {
+    arguments[0] = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+  }
+  ObjectRef keywords = names.empty() ? ObjectRef() : checked(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+  for (size_t i = 0; i < names.size(); i++) PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(names[i]).release());
+  ObjectRef answer = ObjectRef::steal(PyObject_Vectorcall(callable, arguments.data(), count, keywords.get()));
+  if (!answer && PyErr_ExceptionMatches(PyExc_TypeError)) raiseCurrent(t);
+  PyErr_Clear();
+  unsupported(BreakReason::UnknownFunction, "a builtin called with arguments that it does not take");
+}
+
+}  // namespace
 
 namespace {
 
@@ -119,7 +170,8 @@ Value* lift(Trace& t, ObjectRef object) {
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) t.dictSet(d, t.keyOf(t.realShared(key)), lift(t, ObjectRef::share(value)));
     return d;
   }
-  if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o))
+  if (PyAnySet_CheckExact(o)) return t.setMade(std::move(object));
+  if (PyIter_Check(o) || PyByteArray_Check(o))
     unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
 }
@@ -177,7 +229,15 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
-    return handler(t, args);
+    size_t count = args.args.size();
+    Value* self = count ? args.args[0] : nullptr;
+    std::vector<PyObject*> names;
+    for (auto& [name, v] : args.kwargs) names.push_back(name);
+    try {
+      if (fits(t, callable, args)) return handler(t, args);
+    } catch (WrongArguments&) {
+    }
+    raiseBadCall(t, callable, self ? t.typeOf(self) : nullptr, count, names);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {
     known = true;

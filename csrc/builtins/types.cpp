@@ -136,11 +136,11 @@ bool isSubclass(Trace& t, Value* cls, Value* classInfo) {
 namespace {
 
 Value* builtinIsinstance(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "isinstance", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(isInstance(t, a.args[0], a.args[1]));
 }
 Value* builtinIssubclass(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "issubclass", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(isSubclass(t, a.args[0], a.args[1]));
 }
 
@@ -224,17 +224,17 @@ Value* containerNew(Trace& t, CallArgs& a) {
 }
 
 Value* objectSetattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__setattr__", 3, 3);
+  expectArgs(a, 3, 3);
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), a.args[2]);
   return t.none();
 }
 Value* objectDelattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__delattr__", 2, 2);
+  expectArgs(a, 2, 2);
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), nullptr);
   return t.none();
 }
 Value* objectGetattribute(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__getattribute__", 2, 2);
+  expectArgs(a, 2, 2);
   Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), t.constant(a.args[1]));
   if (!v) {
     const char* name = PyUnicode_AsUTF8(t.constant(a.args[1]));
@@ -243,18 +243,18 @@ Value* objectGetattribute(Trace& t, CallArgs& a) {
   return v;
 }
 Value* objectEq(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__eq__", 2, 2);
+  expectArgs(a, 2, 2);
   return isSame(t, a.args[0], a.args[1]) ? t.boolean(true) : t.realShared(Py_NotImplemented);
 }
 Value* objectNe(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__ne__", 2, 2);
+  expectArgs(a, 2, 2);
   Value* v = compareOp(t, Py_EQ, a.args[0], a.args[1]);
   return t.boolean(!truth(t, v));
 }
 Value* objectInitSubclass(Trace& t, CallArgs&) { return t.none(); }
 
 Value* functionGet(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__get__", 2, 3);
+  expectArgs(a, 2, 3);
   if (isReal(a.args[1], Py_None) && a.args.size() > 2) return a.args[0];
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
@@ -264,7 +264,7 @@ Value* functionCall(Trace& t, CallArgs& a) {
   return call(t, fn, std::move(rest));
 }
 Value* methodType(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "method", 2, 2);
+  expectArgs(a, 2, 2);
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
 
@@ -276,7 +276,7 @@ Value* exceptionInit(Trace& t, CallArgs& a) {
 }
 
 Value* exceptionAddNote(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "add_note", 2, 2);
+  expectArgs(a, 2, 2);
   PyObject* note = t.constant(a.args[1]);
   if (!note || !PyUnicode_Check(note)) raise(t, PyExc_TypeError, std::string("note must be a str, not '") + t.typeOf(a.args[1])->tp_name + "'");
   static PyObject* name = PyUnicode_InternFromString("__notes__");
@@ -322,7 +322,7 @@ ObjectRef realCallable(Trace& t, Value* v) {
 // A signature says how a callable may be called: made by Python itself from the real callable, used as a constant.
 Value* inspectSignature(Trace& t, CallArgs& a) {
   static PyObject* signature = importedObject("inspect", "signature");
-  expectArgs(t, a, "signature", 1, 1);
+  expectArgs(a, 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
   if (!callable) unsupported(BreakReason::SignatureCall, "the signature of " + describe(a.args[0]));
   return t.real(native(t, PyObject_CallOneArg(signature, callable.get())));

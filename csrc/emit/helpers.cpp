@@ -1,6 +1,7 @@
 #include "emit/helpers.h"
 
 #include "base/error.h"
+#include "cpython/set_layout.h"
 
 namespace cdynamo {
 
@@ -24,8 +25,11 @@ PyObject* advance(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyObject* sequenceIterator(PyObject*, PyObject* sequence) { return PySeqIter_New(sequence); }
 
+PyObject* copySet(PyObject*, PyObject* set) { return cloneSet(set); }
+
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
 PyMethodDef kSequenceIterator = {"sequence_iterator", sequenceIterator, METH_O, nullptr};
+PyMethodDef kCopySet = {"copy_set", copySet, METH_O, nullptr};
 
 PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&definition, nullptr)).release(); }
 
@@ -38,6 +42,11 @@ PyObject* advanceFunction() {
 
 PyObject* sequenceIteratorFunction() {
   static PyObject* function = functionOf(kSequenceIterator);
+  return function;
+}
+
+PyObject* copySetFunction() {
+  static PyObject* function = functionOf(kCopySet);
   return function;
 }
 

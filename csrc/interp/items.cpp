@@ -93,13 +93,12 @@ Value* pickItem(Trace& t, const std::vector<Value*>& items, Value* key, const ch
   return items[static_cast<size_t>(i)];
 }
 
-[[noreturn]] void keyError(Trace& t, Value* key) {
-  PyObject* c = t.constant(key);
-  if (!c) unsupported(BreakReason::UncaughtException, "a KeyError for " + describe(key));
-  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
-}
-
 }  // namespace
+
+void raiseKeyError(Trace& t, Value* key) {
+  if (PyObject* c = t.constant(key)) throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
+  throw Raised{call1(t, t.realShared(PyExc_KeyError), key)};
+}
 
 Value* defaultFactory(Trace& t, DictValue* d) {
   if (std::strcmp(d->type->tp_name, "collections.defaultdict") != 0) return nullptr;
@@ -198,7 +197,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
         return made;
       }
     }
-    keyError(t, key);
+    raiseKeyError(t, key);
   }
   if (isTensor(container)) {
     static PyObject* getitem = importedObject("operator", "getitem");
@@ -306,7 +305,7 @@ void delItem(Trace& t, Value* container, Value* key) {
     return t.setItems(l, std::move(items));
   }
   if (DictValue* d = asDict(container)) {
-    if (!t.dictDelete(d, t.keyOf(key))) keyError(t, key);
+    if (!t.dictDelete(d, t.keyOf(key))) raiseKeyError(t, key);
     return;
   }
   checkModelled(t, container, "deleting an item of",
@@ -707,30 +706,14 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     }
     if (SetValue* s = asSet(v)) {
       t.load(s);
-      if (s->items.size() > 1 && (!s->replayable || s->mutated))
-        unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
-      if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
-        ObjectRef order = checked(PySequence_Tuple(s->real.get()));
-        t.facts.setOrder(s->source, order.get());
-        t.journal.set(s->orderGuarded, true);
-      }
-      if (s->items.size() > 1 && !s->real) {
-        // The order of a set that the trace made: CPython's own, where all items are constants.
-        ObjectRef real = checked(PySet_New(nullptr));
-        bool constant = true;
-        for (const SetValue::Change& c : s->history) {
-          if (c.what != SetValue::Change::Merge && !c.key.constant) {
-            constant = false;
-            break;
-          }
-          if (c.what == SetValue::Change::Add) checkedStatus(PySet_Add(real.get(), c.key.constant));
-          if (c.what == SetValue::Change::Discard) checkedStatus(PySet_Discard(real.get(), c.key.constant));
-          if (c.what == SetValue::Change::Merge) ObjectRef done = checked(PyObject_CallMethod(real.get(), "update", "O", c.merged));
-        }
-        if (!constant) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
-        ObjectRef order = checked(PySequence_Tuple(real.get()));
+      if (s->items.size() > 1) {
+        ObjectRef layout = t.setLayout(s);
+        if (!layout) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
         std::vector<Value*> items;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); i++) items.push_back(t.realShared(PyTuple_GET_ITEM(order.get(), i)));
+        PyObject* item;
+        Py_hash_t hash;
+        for (Py_ssize_t at = 0; _PySet_NextEntry(layout.get(), &at, &item, &hash);)
+          items.push_back(s->items[s->index.find(DictKey{nullptr, item, hash})->second].value);
         return items;
       }
       std::vector<Value*> items;

@@ -85,21 +85,26 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
   auto isDeque = [](Value* v) { return v->kind == Kind::List && as<ListValue>(v)->type == dequeType(); };
-  if (isDeque(a) && base == 0 && inplace) {
-    call1(t, getAttr(t, a, "extend"), b);
-    return a;
-  }
-  if ((base == 0 || base == 5) && (isDeque(a) || isDeque(b))) unsupported(BreakReason::UnsupportedOperator, "+ or * of a deque");
+  // A new sequence like `like` with these items; a deque keeps its bound.
+  auto made = [&](Value* like, std::vector<Value*> items) -> Value* {
+    if (like->kind != Kind::List) return t.tuple(std::move(items));
+    auto* l = as<ListValue>(like);
+    if (l->maxlen >= 0 && static_cast<int64_t>(items.size()) > l->maxlen) items.erase(items.begin(), items.end() - l->maxlen);
+    ListValue* out = t.list(std::move(items));
+    out->type = l->type;
+    out->maxlen = l->maxlen;
+    return out;
+  };
   if (base == 0) {
     if (a->kind == Kind::List && inplace) {
-      for (Value* v : itemsOf(t, b)) t.append(as<ListValue>(a), v);
+      call1(t, getAttr(t, a, "extend"), b);
       return a;
     }
-    if (a->kind == Kind::List && b->kind == Kind::List) {
+    if (a->kind == Kind::List && b->kind == Kind::List && isDeque(a) == isDeque(b)) {
       auto items = itemsOf(t, a);
       auto more = itemsOf(t, b);
       items.insert(items.end(), more.begin(), more.end());
-      return t.list(std::move(items));
+      return made(a, std::move(items));
     }
     auto isTupleLike = [](Value* v) { return asTuple(v) || (isReal(v) && PyTuple_Check(realObject(v))); };
     if (isTupleLike(a) && isTupleLike(b)) {
@@ -113,15 +118,21 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   if (base == 5) {
     for (int side = 0; side < 2; side++) {
       Value* seq = side ? b : a;
-      std::optional<long long> n = (seq->kind == Kind::List || asTuple(seq)) ? asInteger(t, side ? a : b) : std::nullopt;
-      if (!n) continue;
-      auto items = repeat(itemsOf(t, seq), *n);
-      if (seq->kind != Kind::List) return t.tuple(std::move(items));
-      if (inplace && !side) {
-        t.setItems(as<ListValue>(seq), std::move(items));
+      Value* count = side ? a : b;
+      if (seq->kind != Kind::List && !asTuple(seq)) continue;
+      if (isDeque(seq) && !inplace) t.load(as<ListValue>(seq));
+      Value* number = isReal(count) && PyLong_Check(realObject(count)) ? count : nullptr;
+      if (!number) continue;
+      long long n = std::max(0LL, indexArgument(t, number));
+      auto own = itemsOf(t, seq);
+      if (!own.empty() && n > 10'000'000 / static_cast<long long>(own.size()))
+        unsupported(BreakReason::UnsupportedOperator, "a very long sequence made by repetition");
+      auto items = repeat(own, n);
+      if (inplace && !side && seq->kind == Kind::List) {
+        t.setItems(as<ListValue>(seq), as<ListValue>(made(seq, std::move(items)))->items);
         return seq;
       }
-      return t.list(std::move(items));
+      return made(seq, std::move(items));
     }
   }
   if (base == 7 && inplace && a->kind == Kind::Dict && b->kind != Kind::Dict) {
@@ -133,9 +144,11 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     t.complete(as<DictValue>(a));
     t.complete(as<DictValue>(b));
     if (!inplace) {
+      // The right operand's type says what is made where it is the more special one.
+      auto* like = as<DictValue>(as<DictValue>(b)->type != as<DictValue>(a)->type && PyType_IsSubtype(as<DictValue>(b)->type, as<DictValue>(a)->type) ? b : a);
       into = t.dict();
-      into->type = as<DictValue>(a)->type;
-      into->defaultFactory = as<DictValue>(a)->defaultFactory;
+      into->type = like->type;
+      into->defaultFactory = defaultFactory(t, like);
       for (const DictEntry& e : as<DictValue>(a)->entries)
         if (e.value) t.dictSet(into, e.key, e.value);
     }
@@ -143,46 +156,33 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
       if (e.value) t.dictSet(into, e.key, e.value);
     return into;
   }
-  auto setLike = [](Value* v) {
-    return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) ||
-           (isReal(v) && PyAnySet_Check(realObject(v)));
-  };
-  if (setLike(a) && setLike(b) && (base == 1 || base == 7 || base == 10 || base == 12)) {
-    auto left = unorderedItems(t, a);
-    auto right = unorderedItems(t, b);
-    auto* rightSet = t.make<SetValue>();
-    auto* leftSet = t.make<SetValue>();
-    for (Value* v : right) t.setAdd(rightSet, t.keyOf(v));
-    for (Value* v : left) t.setAdd(leftSet, t.keyOf(v));
-    auto* out = t.make<SetValue>();
-    out->type = a->kind == Kind::Set ? as<SetValue>(a)->type : &PySet_Type;
-    out->replayable = false;
-    for (Value* v : left) {
-      bool in = t.setHas(rightSet, t.keyOf(v));
-      if (base == 7 || (base == 1 && in) || ((base == 10 || base == 12) && !in)) t.setAdd(out, t.keyOf(v));
-    }
-    if (base == 7 || base == 12)
-      for (Value* v : right)
-        if (base == 7 || !t.setHas(leftSet, t.keyOf(v))) t.setAdd(out, t.keyOf(v));
-    if (inplace && a->kind == Kind::Set && as<SetValue>(a)->type == &PySet_Type) {
-      auto* s = as<SetValue>(a);
-      t.load(s);
-      t.journal.set(s->replayable, false);
-      auto before = s->items;
-      for (const DictKey& k : before)
-        if (!t.setHas(out, k)) t.setDiscard(s, k);
-      for (const DictKey& k : out->items) t.setAdd(s, k);
-      return s;
-    }
-    return out;
-  }
+  if (base == 1 || base == 7 || base == 10 || base == 12) return setOperator(t, op, a, b);
   return nullptr;
 }
 
-[[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
+// What the operand's type says about an operator without a look at what is in it: the constant, or an empty one of the type.
+ObjectRef standIn(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  if (v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::Set) {
+    ObjectRef made = ObjectRef::steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
+    if (!made) PyErr_Clear();
+    return made;
+  }
+  return ObjectRef::share(v->kind == Kind::Instance ? nullptr : t.constant(v));
+}
+
+[[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
+  ObjectRef x = standIn(t, a), y = x ? standIn(t, b) : ObjectRef();
+  if (y) {
+    // In CPython's words, where it fails for these types.
+    ObjectRef answer = ObjectRef::steal(op >= kInplace ? PyObject_CallFunctionObjArgs(operatorFunction(inplaceName(op)), x.get(), y.get(), nullptr)
+                                                       : nativeBinary(op, x.get(), y.get()));
+    if (!answer && PyErr_ExceptionMatches(PyExc_TypeError)) raiseCurrent(t);
+    PyErr_Clear();
+  }
   raise(t, PyExc_TypeError,
-        std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
-            t.typeOf(b)->tp_name + "'");
+        std::string("unsupported operand type(s) for ") + kBinary[op % kInplace].symbol + (op >= kInplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name +
+            "' and '" + t.typeOf(b)->tp_name + "'");
 }
 
 }  // namespace
@@ -229,7 +229,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
   PyObject* cb = ca ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
-  if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView)) {
+  if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
   }
   if (base == 6 && ca && PyUnicode_Check(ca)) {
@@ -281,10 +281,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
-    badOperands(t, names.symbol, inplace, a, b);
+    badOperands(t, op, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
-  badOperands(t, names.symbol, inplace, a, b);
+  badOperands(t, op, a, b);
 }
 
 Value* unaryOp(Trace& t, char op, Value* v) {
@@ -574,8 +574,16 @@ long long indexArgument(Trace& t, Value* v) {
   Value* index = indexValue(t, v);
   if (!index) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object cannot be interpreted as an integer");
   std::optional<long long> n = asInteger(t, index);
-  if (!n) raise(t, PyExc_OverflowError, "Python int too large to convert to C ssize_t");
+  if (!n) raise(t, PyExc_OverflowError, "cannot fit 'int' into an index-sized integer");
   return *n;
+}
+
+long long sliceIndex(Trace& t, Value* v) {
+  Value* index = indexValue(t, v);
+  if (!index) raise(t, PyExc_TypeError, "slice indices must be integers or have an __index__ method");
+  if (std::optional<long long> n = asInteger(t, index)) return *n;
+  ObjectRef zero = checked(PyLong_FromLong(0));
+  return truth(t, compareOp(t, Py_LT, index, t.real(zero))) ? PY_SSIZE_T_MIN : PY_SSIZE_T_MAX;
 }
 
 }  // namespace cdynamo

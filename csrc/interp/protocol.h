@@ -76,6 +76,7 @@ bool equals(Trace& t, Value* a, Value* b);
 
 // ---- items and iteration ----
 Value* getItem(Trace& t, Value* container, Value* key);
+[[noreturn]] void raiseKeyError(Trace& t, Value* key);
 void setItem(Trace& t, Value* container, Value* key, Value* value);
 void delItem(Trace& t, Value* container, Value* key);
 Py_ssize_t length(Trace& t, Value* v);
@@ -89,6 +90,8 @@ ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
+// a OP b (by NB_* number) where one is a set, frozenset or view of a dict; null where sets have no such operator.
+Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
@@ -117,6 +120,8 @@ std::optional<long long> asInteger(Trace& t, Value* v);
 Value* indexValue(Trace& t, Value* v);
 // v as an index argument of a C function; raises TypeError where it is none.
 long long indexArgument(Trace& t, Value* v);
+// v as a bound of a slice: too large ones are cut.
+long long sliceIndex(Trace& t, Value* v);
 // a OP b (by NB_* number) and the comparison of them where one is open and stays so; null where they must be constants. A
 // comparison records a fact that holds for this call and decides the answer.
 Value* openNumberOp(Trace& t, int nbOp, Value* a, Value* b);

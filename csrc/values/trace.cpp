@@ -378,13 +378,10 @@ PyObject* Trace::constant(Value* v) {
       auto* s = as<SetValue>(v);
       if (s->type != &PyFrozenSet_Type) return nullptr;
       load(s);
-      ObjectRef made = checked(PyFrozenSet_New(nullptr));
-      for (const DictKey& k : s->items) {
-        if (!k.value) continue;
+      for (const DictKey& k : s->items)
         if (!k.constant) return nullptr;
-        checkedStatus(PySet_Add(made.get(), k.constant));
-      }
-      return keep(std::move(made));
+      ObjectRef made = setLayout(s);
+      return made ? keep(std::move(made)) : nullptr;
     }
     default: return nullptr;
   }
