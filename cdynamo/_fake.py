@@ -155,6 +155,8 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     except Exception as error:
         if type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
+        if isinstance(error, TypeError) and len(error.args) == 1 and isinstance(error.args[0], str):
+            error.args = (error.args[0].replace("FakeTensor", "Tensor"),)  # as the user's own operand is called
         return ("raise", error.with_traceback(None))
     finally:
         _log.disabled = was_disabled

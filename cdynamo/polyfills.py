@@ -99,6 +99,9 @@ class _Branch:
 
 
 def tee(iterable, n=2, /):
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError("n must be >= 0")
     data, seen = iter(iterable), []
     return tuple(_Branch(data, seen) for _ in range(n))
 

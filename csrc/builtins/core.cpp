@@ -73,7 +73,7 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
     if (Value* v = callNative(t, callable, copies)) return v;
   }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
-  if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
+  if (a.args.size() == 1 && a.kwargs.empty() && a.args[0]->kind == Kind::Instance)
     if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
   unsupported(BreakReason::BuiltinCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
 }
@@ -110,6 +110,8 @@ Value* builtinRepr(Trace& t, CallArgs& a) {
 }
 Value* builtinFormat(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 2);
+  if (a.args.size() > 1 && !isLateText(a.args[1]) && !PyType_IsSubtype(t.typeOf(a.args[1]), &PyUnicode_Type))
+    raise(t, PyExc_TypeError, std::string("format() argument 2 must be str, not ") + t.typeOf(a.args[1])->tp_name);
   return format(t, a.args[0], a.args.size() > 1 ? a.args[1] : nullptr, 0);
 }
 
@@ -289,9 +291,22 @@ Value* builtinRange(Trace& t, CallArgs& a) {
   return v;
 }
 
-Value* builtinProperty(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyProperty_Type, a.args.empty() ? t.none() : a.args[0]); }
-Value* builtinStaticmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyStaticMethod_Type, a.args.at(0)); }
-Value* builtinClassmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyClassMethod_Type, a.args.at(0)); }
+Value* builtinProperty(Trace& t, CallArgs& a) {
+  if (!a.kwargs.empty() || a.args.size() > 1) unsupported(BreakReason::BuiltinCall, "property() with more than a getter");
+  return t.make<PropertyValue>(&PyProperty_Type, a.args.empty() ? t.none() : a.args[0]);
+}
+Value* builtinStaticmethod(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.make<PropertyValue>(&PyStaticMethod_Type, a.args[0]);
+}
+Value* builtinClassmethod(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.make<PropertyValue>(&PyClassMethod_Type, a.args[0]);
+}
+Value* builtinObjectType(Trace& t, CallArgs& a) {
+  expectArgs(a, 0, 0);
+  return t.real(checked(PyObject_CallNoArgs(typeObject(PyBaseObject_Type))));
+}
 
 Value* builtinGlobals(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 0);
@@ -418,9 +433,10 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.globals", builtinGlobals);
   table.add("builtins.locals", builtinLocals);
   table.add("builtins.__build_class__", builtinBuildClass);
+  table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "builtins.object", "os.fspath"})
+                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "os.fspath"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

@@ -1,5 +1,6 @@
 #include "builtins/table.h"
 
+#include <cstddef>
 #include <cstring>
 
 #include "cpython/compat.h"
@@ -122,20 +123,30 @@ ObjectRef emptyObject(PyTypeObject* type) {
   return made;
 }
 
-// The TypeError of a call whose arguments do not fit, in CPython's words: arguments are counted before they are looked at.
-[[noreturn]] void raiseBadCall(Trace& t, PyObject* callable, PyTypeObject* selfType, size_t count, const std::vector<PyObject*>& names) {
+// The TypeError of a call whose arguments do not fit, in CPython's words. Arguments that are no constants are shown as None: they are
+// counted before they are looked at.
+[[noreturn]] void raiseBadCall(Trace& t, PyObject* callable, const CallArgs& args) {
   PyTypeObject* kind = Py_TYPE(callable);
-  std::vector<PyObject*> arguments(count + names.size(), Py_None);
+  if (PyFunction_Check(callable)) unsupported(BreakReason::UnknownFunction, "a call with arguments that are not modelled");
+  std::vector<PyObject*> arguments;
+  auto show = [&](Value* v) {
+    PyObject* copy = isTensor(v) ? nullptr : t.snapshot(v);
+    arguments.push_back(copy ? copy : Py_None);
+  };
+  for (Value* v : args.args) show(v);
+  size_t count = arguments.size();
+  ObjectRef keywords = args.kwargs.empty() ? ObjectRef() : checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+  for (size_t i = 0; i < args.kwargs.size(); i++) {
+    show(args.kwargs[i].second);
+    PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+  }
   ObjectRef self;
   if ((kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && count) {
-    PyTypeObject* type = reinterpret_cast<PyDescrObject*>(callable)->d_type;
+    PyTypeObject *type = reinterpret_cast<PyDescrObject*>(callable)->d_type, *selfType = t.typeOf(args.args[0]);
     if (!PyType_IsSubtype(selfType, type)) {
-      ObjectRef text = checked(kind == &PyMethodDescr_Type ? PyUnicode_FromFormat("descriptor '%U' for '%s' objects doesn't apply to a '%s' object",
-                                                                                  reinterpret_cast<PyDescrObject*>(callable)->d_name, type->tp_name,
-                                                                                  selfType->tp_name)
-                                                           : PyUnicode_FromFormat("descriptor '%U' requires a '%s' object but received a '%s'",
-                                                                                  reinterpret_cast<PyDescrObject*>(callable)->d_name, type->tp_name,
-                                                                                  selfType->tp_name));
+      const char* words = kind == &PyMethodDescr_Type ? "descriptor '%U' for '%s' objects doesn't apply to a '%s' object"
+                                                      : "descriptor '%U' requires a '%s' object but received a '%s'";
+      ObjectRef text = checked(PyUnicode_FromFormat(words, reinterpret_cast<PyDescrObject*>(callable)->d_name, type->tp_name, selfType->tp_name));
       throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_TypeError, text.get())))};
     }
     self = emptyObject(type);
@@ -144,8 +155,6 @@ ObjectRef emptyObject(PyTypeObject* type) {
   } else if (kind == &PyClassMethodDescr_Type && count) {
     arguments[0] = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
   }
-  ObjectRef keywords = names.empty() ? ObjectRef() : checked(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
-  for (size_t i = 0; i < names.size(); i++) PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(names[i]).release());
   ObjectRef answer = ObjectRef::steal(PyObject_Vectorcall(callable, arguments.data(), count, keywords.get()));
   if (!answer && PyErr_ExceptionMatches(PyExc_TypeError)) raiseCurrent(t);
   PyErr_Clear();
@@ -203,6 +212,23 @@ bool isPureType(PyTypeObject* type) {
          type == &PySlice_Type;
 }
 
+// x.__add__(y), x.__lt__(y) where x is a number or text and y nothing that its type knows: NotImplemented.
+bool isForeignOperand(Trace& t, PyObject* callable, const CallArgs& args) {
+  if (Py_TYPE(callable) != &PyWrapperDescr_Type || args.args.size() != 2 || !args.kwargs.empty()) return false;
+  auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+  PyTypeObject *type = descriptor->d_type, *other = t.typeOf(args.args[1]);
+  auto isNumber = [](PyTypeObject* one) {
+    return PyType_IsSubtype(one, &PyLong_Type) || PyType_IsSubtype(one, &PyFloat_Type) || PyType_IsSubtype(one, &PyComplex_Type);
+  };
+  bool number = isNumber(type), text = type == &PyUnicode_Type || type == &PyBytes_Type;
+  if (number ? isNumber(other) : PyType_IsSubtype(other, type)) return false;
+  const wrapperbase* base = reinterpret_cast<PyWrapperDescrObject*>(callable)->d_base;
+  bool comparison = base->offset == offsetof(PyHeapTypeObject, ht_type.tp_richcompare);
+  bool numeric = base->offset >= static_cast<int>(offsetof(PyHeapTypeObject, as_number)) &&
+                 base->offset < static_cast<int>(offsetof(PyHeapTypeObject, as_number) + sizeof(PyNumberMethods));
+  return (number && (comparison || numeric)) || (text && comparison);
+}
+
 // C functions of these modules have no effects.
 bool isPureModule(PyObject* callable) {
   if (!PyCFunction_Check(callable)) return false;
@@ -213,6 +239,24 @@ bool isPureModule(PyObject* callable) {
 }
 
 }  // namespace
+
+void checkPolyfillCall(Trace& t, PyObject* callable, PyObject* polyfill, const CallArgs& args) {
+  if (!PyFunction_Check(polyfill)) return;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(polyfill));
+  if (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) return;
+  auto* defaults = PyFunction_GET_DEFAULTS(polyfill);
+  size_t most = static_cast<size_t>(code->co_argcount), n = args.args.size();
+  size_t least = most - (defaults ? static_cast<size_t>(PyTuple_GET_SIZE(defaults)) : 0);
+  bool fit = n <= most && n + args.kwargs.size() >= least;
+  ObjectRef names = checked(PyCode_GetVarnames(code));
+  for (auto& [name, v] : args.kwargs) {
+    bool found = false;
+    for (int i = code->co_posonlyargcount; i < code->co_argcount + code->co_kwonlyargcount; i++)
+      found |= PyUnicode_Compare(PyTuple_GET_ITEM(names.get(), i), name) == 0;
+    fit &= found;
+  }
+  if (!fit) raiseBadCall(t, callable, args);
+}
 
 PyObject* polyfillOf(PyObject* callable) {
   const BuiltinTable& table = BuiltinTable::get();
@@ -230,18 +274,22 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
     size_t count = args.args.size();
-    Value* self = count ? args.args[0] : nullptr;
-    std::vector<PyObject*> names;
-    for (auto& [name, v] : args.kwargs) names.push_back(name);
+    CallArgs given;
+    if (!args.kwargs.empty()) given = args;
     try {
       if (fits(t, callable, args)) return handler(t, args);
     } catch (WrongArguments&) {
     }
-    raiseBadCall(t, callable, self ? t.typeOf(self) : nullptr, count, names);
+    if (given.kwargs.empty()) {
+      args.args.resize(count);
+      given = std::move(args);
+    }
+    raiseBadCall(t, callable, given);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
+    checkPolyfillCall(t, callable, polyfill, args);
     return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
@@ -258,6 +306,11 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     if (Value* v = callNative(t, callable, args)) {
       known = true;
       return v;
+    }
+    if (!fits(t, callable, args)) raiseBadCall(t, callable, args);
+    if (isForeignOperand(t, callable, args)) {
+      known = true;
+      return t.realShared(Py_NotImplemented);
     }
   }
   known = false;

@@ -19,10 +19,16 @@ Value* typeValue(Trace& t, Value* v) {
 
 namespace {
 
+[[noreturn]] void badClassInfo(Trace& t, const char* function) {
+  bool instance = std::strcmp(function, "isinstance") == 0;
+  raise(t, PyExc_TypeError,
+        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union" : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
+}
+
 // The class objects of a classinfo argument (class, tuple of them, union), flattened.
-void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
+void collectClasses(Trace& t, Value* info, const char* function, std::vector<PyObject*>& out) {
   if (asTuple(info) || (isReal(info) && PyTuple_Check(realObject(info)))) {
-    for (Value* v : itemsOf(t, info)) collectClasses(t, v, out);
+    for (Value* v : itemsOf(t, info)) collectClasses(t, v, function, out);
     return;
   }
   if (isReal(info)) {
@@ -33,10 +39,14 @@ void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
     }
     ObjectRef args = ObjectRef::steal(PyObject_GetAttrString(object, "__args__"));
     if (args && PyTuple_Check(args.get()) && std::string(Py_TYPE(object)->tp_name) == "types.UnionType") {
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) collectClasses(t, t.realShared(PyTuple_GET_ITEM(args.get(), i)), out);
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) collectClasses(t, t.realShared(PyTuple_GET_ITEM(args.get(), i)), function, out);
       return;
     }
     PyErr_Clear();
+    // What can answer by itself does; an object with __bases__ is as good as a class.
+    ObjectRef check = checked(PyUnicode_InternFromString(std::strcmp(function, "isinstance") ? "__subclasscheck__" : "__instancecheck__"));
+    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__"))
+      badClassInfo(t, function);
     out.push_back(object);
     return;
   }
@@ -45,7 +55,7 @@ void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
     if (info->source) t.facts.identityIs(info->source, as<InstanceValue>(info)->real.get());
     return;
   }
-  raise(t, PyExc_TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union");
+  badClassInfo(t, function);
 }
 
 bool hasCustomCheck(PyObject* cls, const char* method) {
@@ -109,7 +119,7 @@ bool typeMatches(Trace& t, PyTypeObject* type, PyObject* cls, Value* v) {
 
 bool isInstance(Trace& t, Value* v, Value* classInfo) {
   std::vector<PyObject*> classes;
-  collectClasses(t, classInfo, classes);
+  collectClasses(t, classInfo, "isinstance", classes);
   PyTypeObject* type = t.typeOf(v);
   for (PyObject* cls : classes)
     if (typeMatches(t, type, cls, v)) return true;
@@ -119,7 +129,7 @@ bool isInstance(Trace& t, Value* v, Value* classInfo) {
 bool isSubclass(Trace& t, Value* cls, Value* classInfo) {
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
   std::vector<PyObject*> classes;
-  collectClasses(t, classInfo, classes);
+  collectClasses(t, classInfo, "issubclass", classes);
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   for (PyObject* c : classes) {
     if (PyType_Check(c) && PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(c))) return true;
@@ -145,6 +155,7 @@ Value* builtinIssubclass(Trace& t, CallArgs& a) {
 }
 
 Value* builtinType(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1 && a.args.size() != 3) throw WrongArguments{};
   if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "making a class inside the function");
   return typeValue(t, a.args[0]);
 }
@@ -168,7 +179,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else {
     unsupported(BreakReason::UnboundSuper, "super() with one argument");
   }
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "super() argument 1 must be a type");
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
@@ -250,6 +261,10 @@ Value* objectNe(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   Value* v = compareOp(t, Py_EQ, a.args[0], a.args[1]);
   return t.boolean(!truth(t, v));
+}
+Value* objectOrder(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  return t.realShared(Py_NotImplemented);
 }
 Value* objectInitSubclass(Trace& t, CallArgs&) { return t.none(); }
 
@@ -402,6 +417,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.object.__getattribute__", objectGetattribute);
   table.add("builtins.object.__eq__", objectEq);
   table.add("builtins.object.__ne__", objectNe);
+  for (const char* name : {"__lt__", "__le__", "__gt__", "__ge__"}) table.addType(&PyBaseObject_Type, name, objectOrder);
   table.add("builtins.object.__init_subclass__", objectInitSubclass);
   for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__",
                            "builtins.frozenset.__new__", "collections.OrderedDict.__new__"})

@@ -384,6 +384,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   }
   if (PyObject* polyfill = polyfillOf(object)) {
     t.identity(callable);
+    checkPolyfillCall(t, object, polyfill, args);
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
@@ -430,6 +431,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
+  if (!PyCallable_Check(object)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
   unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
 }
 

@@ -59,8 +59,18 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
+  if (isReal(key) && PyLong_Check(realObject(key))) raise(t, PyExc_IndexError, "cannot fit 'int' into an index-sized integer");
   if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
+  if (!std::strcmp(what, "deque")) raise(t, PyExc_TypeError, std::string("sequence index must be integer, not '") + t.typeOf(key)->tp_name + "'");
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
+}
+
+// Whether iter(v) can be asked for at all.
+bool isIterable(Trace& t, Value* v) {
+  if (v->kind == Kind::Instance) return specialMethod(t, v, "__iter__") || specialMethod(t, v, "__getitem__");
+  PyTypeObject* type = t.typeOf(v);
+  if (isReal(v) && PyType_Check(realObject(v)) && Py_TYPE(realObject(v)) != &PyType_Type) return true;
+  return type->tp_iter || (type->tp_as_sequence && type->tp_as_sequence->sq_item);
 }
 
 struct SliceRange {
@@ -215,7 +225,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       if (method && ck) return t.real(native(t, PyObject_GetItem(t.identity(container), ck)));
     }
     if (PyObject* c = t.constant(container)) {
-      PyObject* ck = PyUnicode_Check(c) || PyTuple_Check(c) || PyRange_Check(c) ? t.constant(key) : t.snapshot(key);
+      PyObject* ck = isTensor(key) ? nullptr : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
       unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
@@ -240,8 +250,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (ListValue* l = asList(container)) {
     t.load(l);
     std::vector<Value*> items = l->items;
-    if (isSlice(key)) {
+    bool deque = l->type == dequeType();
+    if (isSlice(key) && !deque) {
       SliceRange r = sliceRange(t, key, items.size());
+      if (!isIterable(t, value)) raise(t, PyExc_TypeError, r.step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
       std::vector<Value*> fresh = itemsOf(t, value);
       if (r.step == 1) {
         Py_ssize_t stop = std::max(r.start, r.stop);
@@ -255,9 +267,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
       }
       return t.setItems(l, std::move(items));
     }
-    long long i = indexOf(t, key, "list");
+    long long i = indexOf(t, key, deque ? "deque" : "list");
     if (i < 0) i += static_cast<long long>(items.size());
-    if (i < 0 || i >= static_cast<long long>(items.size())) raise(t, PyExc_IndexError, "list assignment index out of range");
+    if (i < 0 || i >= static_cast<long long>(items.size()))
+      raise(t, PyExc_IndexError, deque ? "deque index out of range" : "list assignment index out of range");
     t.touch(l);
     t.journal.onRollback([l, i, old = l->items[static_cast<size_t>(i)]] { l->items[static_cast<size_t>(i)] = old; });
     l->items[static_cast<size_t>(i)] = value;
@@ -289,7 +302,8 @@ void delItem(Trace& t, Value* container, Value* key) {
   if (ListValue* l = asList(container)) {
     t.load(l);
     std::vector<Value*> items = l->items;
-    if (isSlice(key)) {
+    bool deque = l->type == dequeType();
+    if (isSlice(key) && !deque) {
       SliceRange r = sliceRange(t, key, items.size());
       std::vector<bool> gone(items.size(), false);
       for (Py_ssize_t i = 0; i < r.count; i++) gone[static_cast<size_t>(r.start + i * r.step)] = true;
@@ -298,9 +312,10 @@ void delItem(Trace& t, Value* container, Value* key) {
         if (!gone[i]) left.push_back(items[i]);
       return t.setItems(l, std::move(left));
     }
-    long long i = indexOf(t, key, "list");
+    long long i = indexOf(t, key, deque ? "deque" : "list");
     if (i < 0) i += static_cast<long long>(items.size());
-    if (i < 0 || i >= static_cast<long long>(items.size())) raise(t, PyExc_IndexError, "list assignment index out of range");
+    if (i < 0 || i >= static_cast<long long>(items.size()))
+      raise(t, PyExc_IndexError, deque ? "deque index out of range" : "list assignment index out of range");
     items.erase(items.begin() + i);
     return t.setItems(l, std::move(items));
   }
@@ -371,6 +386,10 @@ bool contains(Trace& t, Value* container, Value* item) {
       if (found < 0) raiseCurrent(t);
       return found != 0;
     }
+    if (c && PyUnicode_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
+      raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
+    if (c && PyBytes_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
+      raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + t.typeOf(item)->tp_name + "'");
     if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {
       int found = PySequence_Contains(realObject(container), ci);
       if (found < 0) raiseCurrent(t);
@@ -381,6 +400,7 @@ bool contains(Trace& t, Value* container, Value* item) {
   if (container->kind == Kind::Instance && !as<InstanceValue>(container)->contents && !specialMethod(t, container, "__iter__") &&
       !specialMethod(t, container, "__getitem__"))
     raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
+  if (!isIterable(t, container)) raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   for (Value* v : itemsOf(t, container))
     if (isSame(t, v, item) || equals(t, v, item)) return true;
   return false;
@@ -626,16 +646,20 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       }
     }
     case IteratorValue::Islice: {
-      if (it->stop >= 0 && it->position >= it->stop) return finish();
-      int64_t want = it->position;
+      // position: the item that is wanted next, `stop` itself where that is the end: what comes before is read and dropped.
       int64_t seen = it->inputs.size() > 1 ? asInteger(t, it->inputs[1]).value_or(0) : 0;
-      Value* v = nullptr;
-      for (; seen <= want; seen++) {
-        v = next(t, it->inputs[0]);
-        if (!v) return finish();
-      }
-      t.journal.set(it->inputs, std::vector<Value*>{it->inputs[0], t.integer(seen)});
-      t.journal.set(it->position, want + it->step);
+      auto read = [&] {
+        Value* v = next(t, it->inputs[0]);
+        if (v) t.journal.set(it->inputs, std::vector<Value*>{it->inputs[0], t.integer(++seen)});
+        return v;
+      };
+      while (seen < it->position)
+        if (!read()) return finish();
+      if (it->stop >= 0 && seen >= it->stop) return finish();
+      Value* v = read();
+      if (!v) return finish();
+      int64_t following = it->position + it->step;
+      t.journal.set(it->position, it->stop >= 0 && following > it->stop ? it->stop : following);
       return v;
     }
     case IteratorValue::CallIter: {

@@ -190,6 +190,8 @@ void handleMapAdd(Trace& t, FrameState& f, const Instr& in) {
 void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
   Value* iterable = f.pop();
   auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
+  if (isReal(iterable) && !PyType_Check(realObject(iterable)) && !Py_TYPE(realObject(iterable))->tp_iter && !PySequence_Check(realObject(iterable)))
+    raise(t, PyExc_TypeError, std::string("Value after * must be an iterable, not ") + t.typeOf(iterable)->tp_name);
   for (Value* v : itemsOf(t, iterable)) t.append(l, v);
 }
 

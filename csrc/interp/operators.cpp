@@ -168,6 +168,8 @@ ObjectRef standIn(Trace& t, Value* v) {
     if (!made) PyErr_Clear();
     return made;
   }
+  if (v->kind == Kind::DictView) return snapshot(t, v);
+  if (v->kind == Kind::Function) return ObjectRef::share(importedObject("cdynamo.polyfills", "reduce"));
   return ObjectRef::share(v->kind == Kind::Instance ? nullptr : t.constant(v));
 }
 
@@ -262,7 +264,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       Value* text = lateText(t, operatorFunction("mod"), {{a, t.tuple(parts)}, {}});
       return text ? text : throw Unsupported{BreakReason::UnsupportedOperator, "% with computed values"};
     }
-    return t.real(native(t, PyUnicode_Format(ca, args.get())));
+    // What is no tuple is given as it is: a format without fields takes a list.
+    return t.real(native(t, PyUnicode_Format(ca, asTuple(b) ? args.get() : PyTuple_GET_ITEM(args.get(), 0))));
   }
   const OperatorNames& names = kBinary[base];
   if (inplace) {
@@ -311,9 +314,13 @@ constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
 
 bool isSequenceLike(Value* v) { return asList(v) || asTuple(v) || (isReal(v) && (PyTuple_Check(realObject(v)) || PyList_Check(realObject(v)))); }
 
+// list, tuple or deque: only two of one kind compare item by item.
 bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
-  bool listA = PyType_FastSubclass(t.typeOf(a), Py_TPFLAGS_LIST_SUBCLASS), listB = PyType_FastSubclass(t.typeOf(b), Py_TPFLAGS_LIST_SUBCLASS);
-  return listA == listB;
+  auto kindOf = [&](Value* v) {
+    PyTypeObject* type = t.typeOf(v);
+    return PyType_FastSubclass(type, Py_TPFLAGS_LIST_SUBCLASS) ? 0 : PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) ? 1 : 2;
+  };
+  return kindOf(a) == kindOf(b);
 }
 
 bool isNan(Trace& t, Value* v) {
@@ -422,6 +429,23 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
+  auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
+  if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
+    auto within = [&](Value* inner, Value* outer) {
+      for (Value* v : unorderedItems(t, inner))
+        if (!contains(t, outer, v)) return false;
+      return true;
+    };
+    Py_ssize_t x = length(t, a), y = length(t, b);
+    switch (op) {
+      case Py_EQ: return t.boolean(x == y && within(a, b));
+      case Py_NE: return t.boolean(!(x == y && within(a, b)));
+      case Py_LE: return t.boolean(x <= y && within(a, b));
+      case Py_LT: return t.boolean(x < y && within(a, b));
+      case Py_GE: return t.boolean(x >= y && within(b, a));
+      default: return t.boolean(x > y && within(b, a));
+    }
+  }
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
@@ -432,7 +456,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     // An object of a C type that compares in its own way, with anything that it may know.
     for (Value* v : {a, b}) {
       auto compare = t.typeOf(v)->tp_richcompare;
-      bool opaque = v->kind == Kind::DictView || (isReal(v) && v->source && !t.isConstant(v) && t.typeOf(v) != &PySlice_Type);
+      bool opaque = (isReal(v) && v->source && !t.isConstant(v) && t.typeOf(v) != &PySlice_Type);
       if (opaque && a != b && compare && compare != PyBaseObject_Type.tp_richcompare)
         unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
     }

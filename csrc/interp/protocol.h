@@ -145,6 +145,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: abse
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 // The Python function that is traced instead of a C callable, or null.
 PyObject* polyfillOf(PyObject* callable);
+// Raises the callable's own TypeError where its polyfill does not take these arguments.
+void checkPolyfillCall(Trace& t, PyObject* callable, PyObject* polyfill, const CallArgs& args);
 // A call that decorators (allow_in_graph, ...) or torch._dynamo.config say something about; `known` false for all others.
 Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 

@@ -197,7 +197,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 1) v = str(t, v);
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
-    PyObject* c = t.constant(v);
+    PyObject* c = t.snapshot(v);
     if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
     v = t.real(native(t, PyObject_ASCII(c)));
   }

@@ -11,8 +11,11 @@ from __future__ import annotations
 import ast
 import collections
 import dataclasses
+import functools
 import gc
+import re
 import textwrap
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +24,8 @@ from differ import Comparison, Events
 
 import cdynamo
 from cdynamo._events import listening
+
+ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 TEMPLATE = """
 def probe(x):
@@ -47,7 +52,14 @@ class Outcome:
 
 
 class Ordered(Comparison):
-    """Also the order of sets of constants is compared."""
+    """Also the order of sets is compared, and texts without the addresses that they show."""
+
+    def walk(self, a: Any, b: Any, path: str) -> None:
+        if type(a) is str and type(b) is str:
+            a, b = ADDRESS.sub("0x", a), ADDRESS.sub("0x", b)
+        elif type(a) is slice and type(b) is slice:
+            a, b = (a.start, a.stop, a.step), (b.start, b.stop, b.step)
+        super().walk(a, b, path)
 
     def contents(self, a: Any, b: Any, path: str) -> None:
         super().contents(a, b, path)
@@ -62,20 +74,22 @@ class Ordered(Comparison):
 
 
 def bound_names(setup: str) -> list[str]:
-    found = []
-    for node in ast.walk(ast.parse(setup)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id not in found:
-            found.append(node.id)
-    return found
+    targets = [target for node in ast.parse(setup).body if isinstance(node, ast.Assign) for target in node.targets]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+@functools.cache
+def code_of(expression: str, setup: str) -> types.CodeType:
+    names = bound_names(setup)
+    lines = textwrap.indent(setup.replace("; ", "\n") or "pass", "    ")
+    source = TEMPLATE.format(setup=lines, expression=expression, names="".join(f"{name}, " for name in names))
+    return compile(source, f"<{expression}>", "exec")
 
 
 def make(expression: str, setup: str, namespace: dict[str, Any]) -> Any:
-    names = bound_names(setup)
-    source = TEMPLATE.format(
-        setup=textwrap.indent(setup.replace("; ", "\n") or "pass", "    "), expression=expression, names="".join(f"{name}, " for name in names)
-    )
+    """A new function of the same code each time, with globals of its own."""
     scope = dict(namespace)
-    exec(compile(source, f"<{expression}>", "exec"), scope)
+    exec(code_of(expression, setup), scope)
     return scope["probe"]
 
 
