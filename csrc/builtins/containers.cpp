@@ -169,13 +169,6 @@ DictValue* selfDict(CallArgs& a, const char* method) {
 
 Value* dictGet(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 3);
-  if (isReal(a.args[0]) && Py_TYPE(realObject(a.args[0])) == &PyDictProxy_Type) {
-    PyObject* key = t.constant(a.args[1]);
-    PyObject* v = key ? PyObject_GetItem(realObject(a.args[0]), key) : nullptr;
-    if (v) return t.real(ObjectRef::steal(v));
-    PyErr_Clear();
-    return a.args.size() > 2 ? a.args[2] : t.none();
-  }
   Value* v = t.dictGet(selfDict(a, "get"), t.keyOf(a.args[1]));
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
 }
@@ -215,7 +208,7 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
       t.complete(other);
       for (size_t i = 0; i < other->entries.size(); i++)
         if (other->entries[i].value) put(other->entries[i].key.value, other->entries[i].value);
-    } else if (Value* keys = isReal(src) || src->kind == Kind::List || src->kind == Kind::Tuple
+    } else if (Value* keys = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple
                                  ? nullptr
                                  : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
       for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
@@ -452,11 +445,11 @@ void addContainerMethods(BuiltinTable& table) {
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type})
     for (const Row& r : dicts) table.addType(type, r.name, r.handler);
   table.addType(&PyODict_Type, "move_to_end", dictMoveToEnd);
-  table.addType(&PyDictProxy_Type, "get", dictGet);
   table.add("builtins.dict", builtinDict);
   table.add("collections.OrderedDict", orderedDict);
   table.add("collections.defaultdict", defaultDict);
   table.add("collections.defaultdict.copy", dictCopy);
+  table.add("collections.defaultdict.__copy__", dictCopy);
   const Row strs[] = {{"join", strJoin},          {"format", strFormat},       {"startswith", strStartswith},  {"endswith", strEndswith},
                       {"split", strSplitting<0>}, {"rsplit", strSplitting<1>}, {"splitlines", strSplitting<2>}};
   for (const Row& r : strs) table.addType(&PyUnicode_Type, r.name, r.handler);

@@ -328,7 +328,10 @@ Value* builtinLocals(Trace& t, CallArgs& a) {
 Value* builtinVars(Trace& t, CallArgs& a) {
   if (a.args.empty()) return builtinLocals(t, a);
   expectArgs(a, 1, 1);
-  return getAttr(t, a.args[0], "__dict__");
+  static PyObject* name = PyUnicode_InternFromString("__dict__");
+  Value* dict = getAttrOrNull(t, a.args[0], name);
+  if (!dict) raise(t, PyExc_TypeError, "vars() argument must have __dict__ attribute");
+  return dict;
 }
 
 Value* builtinBuildClass(Trace&, CallArgs&) { unsupported(BreakReason::ClassStatement, "a class statement"); }
@@ -436,7 +439,9 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "os.fspath"})
+                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "os.fspath", "re._compile",
+                           "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta", "datetime.timezone", "operator.length_hint",
+                           "_string.formatter_field_name_split", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

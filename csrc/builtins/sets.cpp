@@ -174,32 +174,19 @@ Value* setAdd(Trace& t, CallArgs& a) {
   return t.none();
 }
 
-// A set is no key, but may be looked for: as the frozenset that it equals.
-DictKey lookedFor(Trace& t, Value* v) {
-  if (SetValue* s = asSet(v); s && baseType(s) == &PySet_Type) {
-    ObjectRef frozen = checked(PyFrozenSet_New(nullptr));
-    t.load(s);
-    for (const DictKey& k : s->items) {
-      if (!k.constant) unsupported(BreakReason::HashOrCompare, "looking for a set of objects in a set");
-      checkedStatus(PySet_Add(frozen.get(), k.constant));
-    }
-    return t.keyOf(t.real(std::move(frozen)));
-  }
-  return t.keyOf(v);
-}
 Value* setDiscard(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
-  t.setDiscard(s, lookedFor(t, a.args[1]));
+  t.setDiscard(s, keyToFind(t, a.args[1]));
   return t.none();
 }
 Value* setRemove(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
-  if (!t.setDiscard(s, lookedFor(t, a.args[1]))) raiseKeyError(t, a.args[1]);
+  if (!t.setDiscard(s, keyToFind(t, a.args[1]))) raiseKeyError(t, a.args[1]);
   return t.none();
 }
 Value* setContains(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
-  return t.boolean(t.setHas(selfSet(t, a), lookedFor(t, a.args[1])));
+  return t.boolean(t.setHas(selfSet(t, a), keyToFind(t, a.args[1])));
 }
 Value* setPop(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
@@ -290,6 +277,18 @@ Value* setSlot(Trace& t, CallArgs& a) {
 
 }  // namespace
 
+DictKey keyToFind(Trace& t, Value* v) {
+  if (SetValue* s = asSet(v); s && baseType(s) == &PySet_Type) {
+    ObjectRef frozen = checked(PyFrozenSet_New(nullptr));
+    t.load(s);
+    for (const DictKey& k : s->items) {
+      if (!k.constant) unsupported(BreakReason::HashOrCompare, "looking for a set of objects in a set");
+      checkedStatus(PySet_Add(frozen.get(), k.constant));
+    }
+    return t.keyOf(t.real(std::move(frozen)));
+  }
+  return t.keyOf(v);
+}
 Value* setOperator(Trace& t, int op, Value* a, Value* b) {
   int base = op % 13;
   bool inplace = op >= 13 && a->kind == Kind::Set && baseType(as<SetValue>(a)) == &PySet_Type;

@@ -87,9 +87,15 @@ Value* slotMerge(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   bool inplace = op >= 13;
   if (!inplace && !isOfType(t, a.args[1], &PyDict_Type)) return notImplemented(t);
+  if (inplace) {
+    call(t, getAttr(t, t.realShared(reinterpret_cast<PyObject*>(&PyDict_Type)), "update"), {{a.args[0], a.args[1]}, {}});
+    return a.args[0];
+  }
   for (Value* v : a.args)
-    if (v->kind == Kind::Instance && (v == a.args[0] || !inplace)) unsupported(BreakReason::MethodCall, "merging " + describe(v));
-  return reflected ? binaryOp(t, op, a.args[1], a.args[0]) : binaryOp(t, op, a.args[0], a.args[1]);
+    if (v->kind == Kind::Instance && (PyType_IsSubtype(t.typeOf(v), &PyODict_Type) || defaultFactory(t, asDict(v))))
+      unsupported(BreakReason::MethodCall, "merging " + describe(v));
+  Value *left = rawSelf(a.args[reflected]), *right = rawSelf(a.args[!reflected]);
+  return binaryOp(t, op, left, right);
 }
 
 Value* slotRepr(Trace& t, CallArgs& a) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "torch/types.h"
@@ -39,6 +40,7 @@ ObjectRef resolve(const char* path) {
     }
   }
   PyErr_Clear();
+  if (object && Py_TYPE(object.get()) == &PyStaticMethod_Type) object = ObjectRef::steal(PyObject_GetAttrString(object.get(), "__func__"));
   return object;
 }
 
@@ -58,6 +60,7 @@ BuiltinTable& BuiltinTable::get() {
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
     addSlotMethods(made);
+    addLibraryFunctions(made);
     return made;
   }();
   return table;
@@ -212,6 +215,33 @@ bool isPureType(PyTypeObject* type) {
          type == &PySlice_Type;
 }
 
+// Immutable types of the library whose methods only look at constants. Their class methods may ask for the time.
+bool hasPureMethods(PyTypeObject* type) {
+  static const std::vector<PyObject*> types = [] {
+    std::vector<PyObject*> found;
+    for (auto [module, name] : {std::pair{"re", "Pattern"},
+                                {"re", "Match"},
+                                {"datetime", "date"},
+                                {"datetime", "time"},
+                                {"datetime", "datetime"},
+                                {"datetime", "timedelta"}})
+      found.push_back(importedObject(module, name));
+    return found;
+  }();
+  for (PyObject* one : types)
+    if (one == reinterpret_cast<PyObject*>(type)) return true;
+  return false;
+}
+
+// True where an argument is a function that the C code would call.
+bool givesCallable(Trace& t, const CallArgs& args) {
+  for (size_t i = 1; i < args.args.size(); i++)
+    if (args.args[i]->kind == Kind::Function || args.args[i]->kind == Kind::BoundMethod || t.typeOf(args.args[i])->tp_call) return true;
+  for (auto& [name, v] : args.kwargs)
+    if (v->kind == Kind::Function || v->kind == Kind::BoundMethod || t.typeOf(v)->tp_call) return true;
+  return false;
+}
+
 // x.__add__(y), x.__lt__(y) where x is a number or text and y nothing that its type knows: NotImplemented.
 bool isForeignOperand(Trace& t, PyObject* callable, const CallArgs& args) {
   if (Py_TYPE(callable) != &PyWrapperDescr_Type || args.args.size() != 2 || !args.kwargs.empty()) return false;
@@ -235,7 +265,7 @@ bool isPureModule(PyObject* callable) {
   PyObject* module = PyCFunction_GET_SELF(callable);
   if (!module || !PyModule_Check(module)) return false;
   const char* name = PyModule_GetName(module);
-  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_operator"));
+  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct"));
 }
 
 }  // namespace
@@ -296,7 +326,8 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   PyTypeObject* kind = Py_TYPE(callable);
   bool pure = table.isPure(callable) || isPureModule(callable);
   if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))
-    pure = isPureType(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+    pure = isPureType(reinterpret_cast<PyDescrObject*>(callable)->d_type) ||
+           (kind == &PyMethodDescr_Type && hasPureMethods(reinterpret_cast<PyDescrObject*>(callable)->d_type) && !givesCallable(t, args));
   if (!pure && PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));

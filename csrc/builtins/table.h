@@ -44,6 +44,7 @@ void addContainerMethods(BuiltinTable& table);
 void addDequeMethods(BuiltinTable& table);
 void addSetMethods(BuiltinTable& table);
 void addSlotMethods(BuiltinTable& table);
+void addLibraryFunctions(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
 void addTorchBuiltins(BuiltinTable& table);

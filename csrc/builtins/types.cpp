@@ -43,6 +43,8 @@ void collectClasses(Trace& t, Value* info, const char* function, std::vector<PyO
       return;
     }
     PyErr_Clear();
+    if (PyType_IsSubtype(Py_TYPE(object), &Py_GenericAliasType))
+      raise(t, PyExc_TypeError, std::string(function) + "() argument 2 cannot be a parameterized generic");
     // What can answer by itself does; an object with __bases__ is as good as a class.
     ObjectRef check = checked(PyUnicode_InternFromString(std::strcmp(function, "isinstance") ? "__subclasscheck__" : "__instancecheck__"));
     if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__"))
@@ -357,6 +359,8 @@ namespace {
 Value* makePartial(Trace& t, CallArgs& a) {
   if (a.args.empty()) raise(t, PyExc_TypeError, "type 'partial' takes at least one argument");
   Value* fn = a.args[0];
+  if (fn->kind != Kind::Function && fn->kind != Kind::BoundMethod && !t.typeOf(fn)->tp_call)
+    raise(t, PyExc_TypeError, "the first argument must be callable");
   std::vector<Value*> args(a.args.begin() + 1, a.args.end());
   DictValue* keywords = t.dict();
   // One without attributes of its own is taken apart.

@@ -132,6 +132,12 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!instance->source) return t.real(std::move(held));
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
     }
+    if (textOf(name) == "__class__") return typeValue(t, instance);
+    if (instance->kind == Kind::List && textOf(name) == "maxlen") {
+      auto* deque = as<ListValue>(instance);
+      t.load(deque);
+      return deque->maxlen < 0 ? t.none() : t.integer(deque->maxlen);
+    }
     if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
     if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
       // A field of a struct sequence is an item of the tuple.
@@ -145,6 +151,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
       return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
     }
+    if (instance->kind == Kind::DictView || instance->kind == Kind::List || instance->kind == Kind::Set)
+      unsupported(BreakReason::UnsupportedDescriptor, "the attribute '" + textOf(name) + "' of " + describe(instance));
     return nullptr;
   }
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;

@@ -98,7 +98,15 @@ std::string joinNames(const std::vector<std::string>& names) {
 // CPython's argument binding, messages included.
 void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
   const Code& code = *f.code;
-  std::string fn = text(code.qualname());
+  // The function's own name: not its code's where somebody gave it another one.
+  auto fn = [&]() -> std::string {
+    if (isReal(f.function) && PyFunction_Check(realObject(f.function)))
+      return text(reinterpret_cast<PyFunctionObject*>(realObject(f.function))->func_qualname);
+    static PyObject* qualname = PyUnicode_InternFromString("__qualname__");
+    Value* name = f.function->kind == Kind::Function ? getAttrOrNull(t, f.function, qualname) : nullptr;
+    PyObject* c = name ? t.constant(name) : nullptr;
+    return text(c && PyUnicode_Check(c) ? c : code.qualname());
+  };
   size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()),
          posonly = static_cast<size_t>(code.posOnlyCount());
   size_t total = argc + kwonly;
@@ -134,15 +142,15 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
       for (size_t i = 0; i < posonly; i++)
         if (PyUnicode_Compare(code.localName(static_cast<int>(i)), name) == 0) positionalOnlyAsKeyword.push_back(text(name));
       if (!positionalOnlyAsKeyword.empty()) continue;
-      raise(t, PyExc_TypeError, fn + "() got an unexpected keyword argument '" + text(name) + "'");
+      raise(t, PyExc_TypeError, fn() + "() got an unexpected keyword argument '" + text(name) + "'");
     }
-    if (f.locals[slot]) raise(t, PyExc_TypeError, fn + "() got multiple values for argument '" + text(name) + "'");
+    if (f.locals[slot]) raise(t, PyExc_TypeError, fn() + "() got multiple values for argument '" + text(name) + "'");
     f.locals[slot] = v;
   }
   if (!positionalOnlyAsKeyword.empty()) {
     std::string names;
     for (auto& n : positionalOnlyAsKeyword) names += (names.empty() ? "" : ", ") + n;
-    raise(t, PyExc_TypeError, fn + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
+    raise(t, PyExc_TypeError, fn() + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
   }
   std::vector<Value*> defaults = defaultsOf(t, parts.defaults);
   if (given > argc && !code.hasVarArgs()) {
@@ -154,7 +162,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
                                       " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")"
                                 : "";
     raise(t, PyExc_TypeError,
-          fn + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
+          fn() + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
               (given == 1 && !kwGiven ? " was given" : " were given"));
   }
   std::vector<std::string> missingNames;
@@ -165,7 +173,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     else
       missingNames.push_back(text(code.localName(static_cast<int>(i))));
   }
-  if (!missingNames.empty()) missing(t, fn, "positional", missingNames);
+  if (!missingNames.empty()) missing(t, fn(), "positional", missingNames);
   DictValue* kwdefaults = parts.kwdefaults ? asDict(parts.kwdefaults) : nullptr;
   for (size_t i = argc; i < total; i++) {
     if (f.locals[i]) continue;
@@ -175,7 +183,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     else
       missingNames.push_back(text(code.localName(static_cast<int>(i))));
   }
-  if (!missingNames.empty()) missing(t, fn, "keyword-only", missingNames);
+  if (!missingNames.empty()) missing(t, fn(), "keyword-only", missingNames);
 }
 
 }  // namespace
@@ -398,8 +406,9 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   t.tail = object == partialCall ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
+    Value* inner = unguardedRepr(t, callable);
     t.tail = tail;
-    return inlineFunction(t, callable, std::move(args));
+    return inner ? call(t, inner, std::move(args)) : inlineFunction(t, callable, std::move(args));
   }
   if (PyMethod_Check(object)) {
     static PyObject* funcName = PyUnicode_InternFromString("__func__");

@@ -33,6 +33,9 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// What a __repr__ that reprlib or dataclasses guards against cycles calls; null where `function` (Real, a Python function) is none.
+Value* unguardedRepr(Trace& t, Value* function);
+
 // The next item of one of itertools' iterators; null: exhausted.
 Value* nextOfItertool(Trace& t, IteratorValue* it);
 

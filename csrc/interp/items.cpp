@@ -230,7 +230,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
       unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
-    if (Py_TYPE(object) == &PyDictProxy_Type) {
+    if (Py_TYPE(object) == &PyDictProxy_Type && !container->source) {
       PyObject* ck = t.constant(key);
       if (ck) return t.real(native(t, PyObject_GetItem(object, ck)));
     }
@@ -370,7 +370,7 @@ bool contains(Trace& t, Value* container, Value* item) {
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
   if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
-  if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
+  if (SetValue* s = asSet(container)) return t.setHas(s, keyToFind(t, item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
   if (isOpen(item) && isReal(container) && PyTuple_CheckExact(realObject(container))) {
@@ -390,6 +390,8 @@ bool contains(Trace& t, Value* container, Value* item) {
       raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
     if (c && PyBytes_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
       raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + t.typeOf(item)->tp_name + "'");
+    if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && container->source)
+      unsupported(BreakReason::UnsupportedIndexing, "reading " + describe(container));
     if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {
       int found = PySequence_Contains(realObject(container), ci);
       if (found < 0) raiseCurrent(t);
@@ -407,6 +409,21 @@ bool contains(Trace& t, Value* container, Value* item) {
 }
 
 // ---- iteration -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Start, stop and step are C integers, with room to step past the end.
+bool isSmallRange(PyObject* range) {
+  for (const char* name : {"start", "stop", "step"}) {
+    ObjectRef n = checked(PyObject_GetAttrString(range, name));
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(n.get(), &overflow);
+    if (overflow || value > INT64_MAX / 4 || value < INT64_MIN / 4) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Value* iterate(Trace& t, Value* v) {
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
@@ -458,7 +475,7 @@ Value* iterate(Trace& t, Value* v) {
   }
   if (isReal(v)) {
     PyObject* object = realObject(v);
-    if (PyRange_Check(object) && t.constant(v)) {
+    if (PyRange_Check(object) && t.constant(v) && isSmallRange(object)) {
       auto* it = t.make<IteratorValue>(IteratorValue::Range);
       it->type = &PyRangeIter_Type;
       auto number = [&](const char* name) {
@@ -479,6 +496,10 @@ Value* iterate(Trace& t, Value* v) {
       if (method && PyFunction_Check(method)) return iterate(t, call1(t, t.wrap(method, t.sources.pinned(method)), v));
     }
     if (PyObject* c = t.constant(v)) {
+      if (PyRange_Check(c) && (PyObject_Size(c) < 0 || PyObject_Size(c) > 100'000)) {
+        PyErr_Clear();
+        unsupported(BreakReason::UnsupportedIteration, "a range of very large numbers");
+      }
       ObjectRef items = native(t, PySequence_List(c));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
@@ -489,7 +510,7 @@ Value* iterate(Trace& t, Value* v) {
       it->type = Py_TYPE(real.get());
       return it;
     }
-    if (Py_TYPE(object) == &PyDictProxy_Type) {
+    if (Py_TYPE(object) == &PyDictProxy_Type && !v->source) {
       ObjectRef items = native(t, PySequence_List(object));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));

@@ -91,7 +91,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     auto* l = as<ListValue>(like);
     if (l->maxlen >= 0 && static_cast<int64_t>(items.size()) > l->maxlen) items.erase(items.begin(), items.end() - l->maxlen);
     ListValue* out = t.list(std::move(items));
-    out->type = l->type;
+    out->type = l->type == dequeType() ? dequeType() : &PyList_Type;
     out->maxlen = l->maxlen;
     return out;
   };
@@ -147,7 +147,8 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
       // The right operand's type says what is made where it is the more special one.
       auto* like = as<DictValue>(as<DictValue>(b)->type != as<DictValue>(a)->type && PyType_IsSubtype(as<DictValue>(b)->type, as<DictValue>(a)->type) ? b : a);
       into = t.dict();
-      into->type = like->type;
+      // A subclass of dict gives a plain one.
+      into->type = like->holder ? &PyDict_Type : like->type;
       into->defaultFactory = defaultFactory(t, like);
       for (const DictEntry& e : as<DictValue>(a)->entries)
         if (e.value) t.dictSet(into, e.key, e.value);
@@ -174,6 +175,9 @@ ObjectRef standIn(Trace& t, Value* v) {
 }
 
 [[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
+  for (Value* v : {a, b})
+    if (isReal(v) && !t.constant(v))
+      unsupported(BreakReason::UnsupportedOperator, std::string(kBinary[op % kInplace].symbol) + " on " + describe(a) + " and " + describe(b));
   ObjectRef x = standIn(t, a), y = x ? standIn(t, b) : ObjectRef();
   if (y) {
     // In CPython's words, where it fails for these types.
@@ -402,6 +406,11 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     t.complete(x);
     t.complete(y);
     bool same = x->live == y->live;
+    // Two ordered dicts compare their order too.
+    if (same && PyType_IsSubtype(x->type, &PyODict_Type) && PyType_IsSubtype(y->type, &PyODict_Type)) {
+      auto left = itemsOf(t, x), right = itemsOf(t, y);
+      for (size_t i = 0; same && i < left.size(); i++) same = equals(t, left[i], right[i]);
+    }
     for (size_t i = 0; same && i < x->entries.size(); i++) {
       if (!x->entries[i].value) continue;
       Value* other = t.dictGet(y, x->entries[i].key);

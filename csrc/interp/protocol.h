@@ -90,6 +90,8 @@ ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
+// The key that is looked for in a set: a set is no key, but may be looked for as the frozenset that it equals.
+DictKey keyToFind(Trace& t, Value* v);
 // a OP b (by NB_* number) where one is a set, frozenset or view of a dict; null where sets have no such operator.
 Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
 // The default_factory of a defaultdict; null where d is none.

@@ -30,7 +30,7 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
         ObjectRef empty = checked(PyTuple_New(0)), bound = l->maxlen < 0 ? ObjectRef::share(Py_None) : checked(PyLong_FromLongLong(l->maxlen));
         ObjectRef deque = checked(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(l->type), empty.get(), bound.get(), nullptr));
         made[v] = deque.get();
-        return all(l->items, [&](PyObject* o) { ObjectRef done = checked(PyObject_CallMethod(deque.get(), "append", "O", o)); }) ? deque : nullptr;
+        return all(l->items, [&](PyObject* o) { ObjectRef done = checked(PyObject_CallMethod(deque.get(), "append", "(O)", o)); }) ? deque : nullptr;
       }
       if (l->type != &PyList_Type) return nullptr;
       ObjectRef list = checked(PyList_New(0));

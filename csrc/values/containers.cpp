@@ -175,6 +175,10 @@ DictKey Trace::keyOf(Value* key) {
       return identityKey(tensor, tensor->real);
     }
     case Kind::Tuple:
+      // Its first item without a hash, if there is one.
+      load(as<TupleValue>(key));
+      for (Value* item : as<TupleValue>(key)->items) keyOf(item);
+      [[fallthrough]];
     case Kind::BoundMethod:
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
     case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");

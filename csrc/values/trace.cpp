@@ -173,7 +173,7 @@ bool isIdentityConstantType(PyTypeObject* type) {
   return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) || type == &PyModule_Type ||
          type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
          type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType || PyType_IsSubtype(type, &PyModule_Type) ||
-         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || isPybindEnum(type);
+         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || std::strcmp(type->tp_name, "re.Pattern") == 0 || isPybindEnum(type);
 }
 
 }  // namespace
@@ -361,7 +361,7 @@ PyObject* Trace::constant(Value* v) {
       for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(items[i]).release());
       if (t->type != &PyTuple_Type) {
         if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(t->type), "_make"))
-          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "O", made.get()));
+          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "(O)", made.get()));
         else
           made = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t->type), made.get()));
       }
