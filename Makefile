@@ -1,6 +1,9 @@
 # make build   the virtual environment and the extension, in place; quick when nothing changed
 # make run     a small transformer compiled, beside torch.compile
 # make test    the tests
+# make fuzz    2,000 random programs against eager; SEED=1 for others
+# make cpython-tests   CPython's own tests with each test's body captured
+# make leaks   every case of the differential tests called many times: nothing may grow per call
 # make bench   capture and call speed beside torch.compile
 # make lint    formatting, warnings as errors, ruff, mypy; make format repairs the first
 # make asan    the tests with the address and undefined-behaviour sanitizers
@@ -16,7 +19,7 @@ DEPENDENCIES := $(VENV)/.installed-$(TORCH)-$(shell cksum < requirements.txt | c
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 CXX_FILES = $(shell find csrc -name '*.cpp' -o -name '*.h' -o -name '*.c')
 
-.PHONY: build run test bench lint format asan clean
+.PHONY: build run test fuzz cpython-tests leaks bench lint format asan clean
 
 build: $(DEPENDENCIES) build/build.ninja
 	@ninja -C build --quiet
@@ -37,6 +40,16 @@ run: build
 
 test: build
 	$(PY) -m pytest -x -q tests
+
+SEED ?= 0
+fuzz: build
+	$(PY) tests/fuzz/fuzz.py --seed $(SEED)
+
+cpython-tests: build
+	$(PY) tests/cpython/cpython_tests.py
+
+leaks: build
+	CDYNAMO_LEAKS=1 $(PY) -m pytest -q tests/breaks/test_leaks.py
 
 bench: build
 	$(PY) bench/bench.py

@@ -111,6 +111,32 @@ def compile_graph(program: GraphProgram, example_inputs: Sequence[Any], options:
 
     Returns a callable that takes the inputs one by one and returns a tuple or list. Raises what the backend's failure means.
     """
+    subclassed = [i for i, x in enumerate(example_inputs) if isinstance(x, torch.Tensor) and type(x) not in (torch.Tensor, torch.nn.Parameter)]
+    if not subclassed:
+        return _compile_graph(program, example_inputs, options)
+    # What a __torch_function__ does was traced: in the graph its tensors are plain ones.
+    with torch._C.DisableTorchFunctionSubclass():
+        if options.backend.runs_program:
+            return _without_torch_function(program, [])
+        return _without_torch_function(_compile_graph(program, _plain(example_inputs, subclassed), options), subclassed)
+
+
+def _plain(inputs: Sequence[Any], subclassed: list[int]) -> list[Any]:
+    plain = list(inputs)
+    for i in subclassed:
+        plain[i] = plain[i].as_subclass(torch.Tensor)
+    return plain
+
+
+def _without_torch_function(compiled: CompiledGraph, subclassed: list[int]) -> CompiledGraph:
+    def run(*inputs: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return compiled(*(_plain(inputs, subclassed) if subclassed else inputs))
+
+    return run
+
+
+def _compile_graph(program: GraphProgram, example_inputs: Sequence[Any], options: CompileOptions) -> CompiledGraph:
     backend = options.backend
     if backend.runs_program:
         return program
@@ -128,25 +154,7 @@ def compile_graph(program: GraphProgram, example_inputs: Sequence[Any], options:
                 raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
             return _after_failure(error, program, options)
-    program.input_relations = input_relations(context, program.inputs)
     return _shortest(result, module, program)
-
-
-def input_relations(context: BackendContext, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """What AOTAutograd relied on between inputs; the engine must guard it. Positions of inputs:
-
-    ("same", i, j)                both are one tensor
-    ("overlap", (i, ...), (j, ...))  the first ones share memory with each other, the second ones with none of the others
-    """
-    position = {name: i for i, name in enumerate(names)}
-    found: list[tuple[Any, ...]] = []
-    for guard in context.guards_context.aotautograd_guards:
-        if isinstance(guard, torch._guards.DuplicateInputs):
-            found.append(("same", position[guard.input_source_a.name], position[guard.input_source_b.name]))
-        elif isinstance(guard, torch._guards.StorageOverlap):
-            groups = (guard.overlapping_sources, guard.non_overlapping_sources)
-            found.append(("overlap", *(tuple(position[source.name] for source in group) for group in groups)))
-    return found
 
 
 def _prepare_for_registered(module: LazyGraphModule, backend: Backend) -> None:

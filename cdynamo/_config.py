@@ -29,6 +29,8 @@ _SETTINGS: dict[str, tuple[Any, bool]] = {
     "suppress_errors": (False, True),
     "capture_scalar_outputs": (False, True),
     "capture_dynamic_output_shape_ops": (False, True),
+    # NumPy's functions and arrays become torch._numpy's and tensors in graphs.
+    "trace_numpy": (True, True),
     "assume_static_by_default": (True, True),
     "automatic_dynamic_shapes": (True, True),
     "allow_rnn": (False, True),

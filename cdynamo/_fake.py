@@ -11,7 +11,7 @@ import torch
 class Described:
     """A tensor operand: a meta tensor with its sizes and strides, and what else eager would see of it."""
 
-    __slots__ = ("meta", "device", "requires_grad", "is_leaf", "is_inference", "is_conj", "is_neg")
+    __slots__ = ("meta", "device", "requires_grad", "is_leaf", "is_inference", "is_conj", "is_neg", "is_scalar")
 
     def __init__(self, meta, device, requires_grad, is_leaf, is_inference, is_conj, is_neg) -> None:
         self.meta = meta
@@ -21,6 +21,20 @@ class Described:
         self.is_inference = is_inference
         self.is_conj = is_conj
         self.is_neg = is_neg
+        self.is_scalar = False  # of NumPy
+
+
+class Number:
+    """An operand that is a number of the graph: only its type (int, float, bool) is known."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type) -> None:
+        self.type = type
+
+
+class _Unknown(Exception):
+    pass
 
 
 _mode = None
@@ -64,9 +78,32 @@ def _make(mode, described: Described, writable: bool):
     return fake
 
 
+def _mode_for_numbers():
+    """A mode of its own for each call: its numbers stand for nothing else."""
+    _fake_mode()
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    return FakeTensorMode(allow_non_fake_inputs=False, shape_env=ShapeEnv())
+
+
+def _make_number(mode, number: Number):
+    env = mode.shape_env
+    if number.type is bool:
+        return env.create_unbacked_symbool()
+    return env.create_unbacked_symint() if number.type is int else env.create_unbacked_symfloat()
+
+
+_NUMBER_TYPES = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
 def _describe(value: Any, operands: dict[int, Described]):
     if value is None:
         return ("none",)
+    if type(value) in _NUMBER_TYPES:
+        return ("number", _NUMBER_TYPES[type(value)])
+    if isinstance(value, torch.Tensor) and not all(type(n) is int for n in (*value.shape, *value.stride(), value.storage_offset())):
+        raise _Unknown("the shape of the result depends on a number of the graph")
     if isinstance(value, torch.Tensor):
         same = operands.get(id(value))
         if same is not None:
@@ -97,6 +134,16 @@ def _describe(value: Any, operands: dict[int, Described]):
     return ("namedtuple", type(value), *items)
 
 
+def _has_number(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_has_number(item) for item in value)
+    if isinstance(value, dict):
+        return any(_has_number(item) for item in value.values())
+    if isinstance(value, slice):
+        return _has_number((value.start, value.stop, value.step))
+    return isinstance(value, Number)
+
+
 def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     if kwargs.get("inplace") is True or "out" in kwargs:
@@ -108,15 +155,21 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     )
 
 
+def _is_on_meta(made: dict[int, Any]) -> bool:
+    return any(tensor.device.type == "meta" for tensor in made.values())
+
+
 def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str, Any], grad_enabled: bool):
     """Runs the op on fake tensors. Returns a description: a tuple whose first item is a tag.
 
     ("tensor", dtype, device, layout, requires_grad, is_leaf, is_inference, conj, neg, sizes, strides, offset),
     ("same", Described) for a result that is an unchanged operand, ("tuple" | "list", *items), ("namedtuple", class, *items), ("dict", keys, *items),
-    ("none",), ("const", object), ("unknown", reason) and ("raise", exception).
+    ("none",), ("const", object), ("number", type), ("unknown", reason) and ("raise", exception).
     """
-    mode = _fake_mode()
+    with_numbers = any(_has_number(value) for value in (*args, *kwargs.values()))
+    mode = _mode_for_numbers() if with_numbers else _fake_mode()
     writable = _writes(target, kwargs)
+    given = (args, kwargs)
     made: dict[int, Any] = {}
     operands: dict[int, Described] = {}
     keep = []
@@ -129,6 +182,11 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
                 keep.append(known)
                 if not writable:
                     operands[id(known)] = value
+            return known
+        if isinstance(value, Number):
+            known = made.get(id(value))
+            if known is None:
+                known = made[id(value)] = _make_number(mode, value)
             return known
         if isinstance(value, slice):
             return slice(fake(value.start), fake(value.stop), fake(value.step))
@@ -150,13 +208,77 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
         return _describe(result, operands)
     except _unknown_errors as error:
         return ("unknown", f"{type(error).__name__}: {error}")
-    except (AssertionError, ImportError, MemoryError) as error:
+    except (ImportError, MemoryError) as error:
         return ("unknown", f"{type(error).__name__}: {error}")
     except Exception as error:
-        if type(error).__module__.startswith("torch._"):
+        # An error that speaks of the meta device is about the fake tensors, not about the program's.
+        of_fakes = isinstance(error, RuntimeError) and "meta" in str(error) and not _is_on_meta(made)
+        # What a symbolic number cannot do, a real one may.
+        if of_fakes or with_numbers or type(error).__module__.startswith("torch._"):
             return ("unknown", f"{type(error).__name__}: {error}")
-        if isinstance(error, TypeError) and len(error.args) == 1 and isinstance(error.args[0], str):
-            error.args = (error.args[0].replace("FakeTensor", "Tensor"),)  # as the user's own operand is called
-        return ("raise", error.with_traceback(None))
+        # Fake tensors have words of their own.
+        real = _eager_error(target, is_method, given, grad_enabled, writable)
+        if real is not None:
+            return ("raise", real.with_traceback(None))
+        return ("unknown", f"{type(error).__name__}: {error}")
     finally:
         _log.disabled = was_disabled
+
+
+_MOST_BYTES = 1 << 28
+
+
+def _eager_error(target: Any, is_method: bool, given: Any, grad_enabled: bool, writable: bool) -> Exception | None:
+    """What the op raises on real tensors of these sizes; None where it does not, or where that cannot be tried."""
+    if getattr(target, "namespace", "aten") not in ("aten", "prims", "prim"):
+        return None
+    if not is_method and not (getattr(target, "__module__", None) or "torch").startswith(("torch", "_operator", "math")):
+        return None  # a function of the program
+    made: dict[int, torch.Tensor] = {}
+
+    def real(value):
+        if isinstance(value, Described):
+            if id(value) not in made:
+                made[id(value)] = _make_real(value, writable)
+            return made[id(value)]
+        if isinstance(value, slice):
+            return slice(real(value.start), real(value.stop), real(value.step))
+        if isinstance(value, dict):
+            return {key: real(item) for key, item in value.items()}
+        if type(value) in (tuple, list):
+            return type(value)(real(item) for item in value)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(real(item) for item in value))
+        return value
+
+    before = torch.get_rng_state()
+    try:
+        args, kwargs = real(given[0]), real(given[1])
+    except Exception:
+        return None
+    try:
+        with torch.set_grad_enabled(grad_enabled):
+            getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
+    except Exception as error:
+        return error
+    finally:
+        torch.set_rng_state(before)
+    return None
+
+
+def _make_real(described: Described, writable: bool) -> torch.Tensor:
+    meta = described.meta
+    if meta.untyped_storage().nbytes() > _MOST_BYTES:
+        raise MemoryError
+    with torch.inference_mode(described.is_inference):
+        made = torch.empty_strided(meta.shape, meta.stride(), dtype=meta.dtype, device=described.device).zero_()
+        if described.is_conj:
+            made = made.conj()
+        if described.is_neg:
+            made = torch._neg_view(made)
+    if described.requires_grad:
+        made.requires_grad_()
+        if not described.is_leaf and writable:
+            with torch.enable_grad():
+                made = made.clone()
+    return made

@@ -12,7 +12,8 @@ from torch._guards import CompileId
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.node import Node
 
-from ._node_meta import ExampleMaker, NodeMeta, StackTexts, node_items
+from ._higher_order import fx_target
+from ._node_meta import ExampleMaker, NodeMeta, StackTexts, node_items, number_items
 from ._tracing import BackendContext, GraphSource
 
 if TYPE_CHECKING:
@@ -196,7 +197,10 @@ def _build_graph(
         with torch.utils._python_dispatch._disable_current_modes(), torch.inference_mode(False), torch.enable_grad():
             maker, texts = ExampleMaker(mode), StackTexts()
             for i, meta in enumerate(metas):
-                meta.settle(node_items(described[i], nodes[i].name, i in parameters, fixed.get(i), maker, texts))
+                items = node_items(described[i], nodes[i].name, i in parameters, fixed.get(i), maker, texts)
+                if described[i][5] is not None and described[i][5][0] == "number":
+                    items.update(number_items(nodes[i], mode))
+                meta.settle(items)
 
     for i, (op, target, _args, _kwargs, hint, result, _stack, source) in enumerate(described):
         kind = None
@@ -219,6 +223,8 @@ def _build_graph(
             args, kwargs = (), {}
         else:
             args, kwargs = program.operands(i, nodes)
+            if getattr(target, "__module__", None) == "cdynamo._higher_order":
+                target = fx_target(target)
         candidate = hint or op_names.get(target)
         if candidate is None:
             candidate = op_names[target] = graph._target_to_str(target)
@@ -234,13 +240,25 @@ def _build_graph(
         nodes.append(node)
         metas.append(meta)
     graph._len = len(nodes)
-    graph.output(tuple(nodes[i] for i in program.outputs))
+    outputs = tuple(nodes[i] for i in program.outputs)
+    tree = program.__dict__.get("output_tree")
+    graph.output(outputs if tree is None else _shown(tree, outputs))
     return graph
+
+
+def _shown(tree: Any, outputs: tuple[Node, ...]) -> Any:
+    """The outputs of a body as its caller takes them."""
+    if tree is None:
+        return None
+    return outputs[tree] if isinstance(tree, int) else tuple(_shown(part, outputs) for part in tree)
 
 
 def _set_attribute(owner: LazyGraphModule, name: str, value: Any, context: BackendContext) -> None:
     if type(value).__name__ == "GraphProgram":
+        shaped = "output_tree" in value.__dict__
         value = to_graph_module(value, context)
+        if shaped:
+            value.recompile()  # the program itself returns a flat tuple
     if isinstance(value, torch.nn.Module):
         owner.add_module(name, value)
     elif isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.node import Node, map_arg
 
 if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -158,6 +159,18 @@ class ExampleMaker:
         return fake.requires_grad_() if requires_grad else fake
 
 
+def number_items(node: Node, mode: FakeTensorMode) -> dict[str, Any]:
+    """The example of a node that gives a number: a symbol without a hint, or what its operands' symbols make."""
+    from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
+
+    args, kwargs = map_arg((node.args, node.kwargs), lambda used: used.meta["example_value"])
+    target: Any = node.target
+    with mode:
+        value = getattr(args[0], target)(*args[1:], **kwargs) if node.op == "call_method" else target(*args, **kwargs)
+    bindings = compute_unbacked_bindings(mode.shape_env, value)
+    return {"example_value": value} if not bindings else {"example_value": value, "unbacked_bindings": bindings}
+
+
 class StackTexts:
     """module_stack and stack_trace, each worked out once for nodes that share a stack."""
 
@@ -182,7 +195,7 @@ def node_items(node: NodeDescription, name: str, is_parameter: bool, fixed: str 
         items["source_fn_stack"] = [(name, target)]
     if stack:
         items["stack_trace"] = trace
-    if result is not None:
+    if result is not None and result[0] != "number":
         items["example_value"] = maker.make(result, is_parameter)
     if op == "placeholder":
         if fixed is None and source is not None and _STATIC_INPUT.search(source) is not None:

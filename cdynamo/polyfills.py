@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
+import inspect
 import logging
 import operator
 import sys
+import types
+
+import torch
 
 from cdynamo._library import (  # noqa: F401
     bisect_left, bisect_right, call, copy_object, countOf, deepcopy_object, heapify, heapify_max, heappop, heappop_max, heappush, heappushpop,
@@ -210,6 +215,208 @@ def _make_traceback():
 some_traceback = _make_traceback()
 
 
+# ---- groups of exceptions ----
+
+
+def copy_traceback(source, target):
+    """Answered by the interpreter: target gets the traceback of source."""
+    raise NotImplementedError
+
+
+def same_traceback(one, other):
+    """Answered by the interpreter."""
+    raise NotImplementedError
+
+
+def group_derive(self, excs, /):
+    return BaseExceptionGroup(self.message, excs)
+
+
+def group_str(self, /):
+    n = len(self.exceptions)
+    return f"{self.message} ({n} sub-exception{'' if n == 1 else 's'})"
+
+
+def _part_of(group, excs):
+    if not excs:
+        return None
+    part = group.derive(excs)
+    if not isinstance(part, BaseExceptionGroup):
+        raise TypeError("derive must return an instance of BaseExceptionGroup")
+    copy_traceback(group, part)
+    part.__context__ = group.__context__
+    part.__cause__ = group.__cause__
+    notes = getattr(group, "__notes__", None)
+    if isinstance(notes, (list, tuple)):
+        part.__notes__ = list(notes)
+    return part
+
+
+def _split(exc, matches):
+    if matches(exc):
+        return exc, None
+    if not isinstance(exc, BaseExceptionGroup):
+        return None, exc
+    inside, outside = [], []
+    for member in exc.exceptions:
+        match, rest = _split(member, matches)
+        if match is not None:
+            inside.append(match)
+        if rest is not None:
+            outside.append(rest)
+    return _part_of(exc, inside), _part_of(exc, outside)
+
+
+def _matcher(condition):
+    if isinstance(condition, type) and issubclass(condition, BaseException):
+        return lambda exc: isinstance(exc, condition)
+    if isinstance(condition, tuple):
+        for item in condition:
+            if not (isinstance(item, type) and issubclass(item, BaseException)):
+                break
+        else:
+            return lambda exc: isinstance(exc, condition)
+    elif callable(condition) and not isinstance(condition, type):
+        return condition
+    raise TypeError("expected a function, exception type or tuple of exception types")
+
+
+def group_split(self, condition, /):
+    return _split(self, _matcher(condition))
+
+
+def group_subgroup(self, condition, /):
+    return _split(self, _matcher(condition))[0]
+
+
+def match_group(exc, types):
+    """CHECK_EG_MATCH: what is left of the exception, and what an except* clause takes of it."""
+    for one in types if isinstance(types, tuple) else (types,):
+        if issubclass(one, BaseExceptionGroup):
+            raise TypeError("catching ExceptionGroup with except* is not allowed. Use except instead.")
+    if exc is None:
+        return None, None
+    if isinstance(exc, types):
+        return None, exc if isinstance(exc, BaseExceptionGroup) else BaseExceptionGroup("", (exc,))
+    if isinstance(exc, BaseExceptionGroup):
+        match, rest = exc.split(types)
+        return rest, match
+    return exc, None
+
+
+def _leaves(exc, found):
+    if isinstance(exc, BaseExceptionGroup):
+        for member in exc.exceptions:
+            _leaves(member, found)
+    else:
+        found.append(exc)
+
+
+def rest_of_group(original, excs):
+    """PREP_RERAISE_STAR: what leaves a try statement with except* clauses; None: nothing."""
+    if not excs:
+        return None
+    if not isinstance(original, BaseExceptionGroup):
+        return excs[0]
+    raised, kept = [], []
+    for exc in excs:
+        if exc is None:
+            continue
+        same = exc.__cause__ is original.__cause__ and exc.__context__ is original.__context__ and same_traceback(exc, original)
+        if same:
+            _leaves(exc, kept)
+        else:
+            raised.append(exc)
+
+    def is_kept(exc):
+        for other in kept:
+            if other is exc:
+                return True
+        return False
+
+    again = _split(original, is_kept)[0]
+    if not raised:
+        return again
+    if again is not None:
+        raised.append(again)
+    return BaseExceptionGroup("", raised) if len(raised) > 1 else raised[0]
+
+
+# ---- async generators ----
+
+
+def async_generator_resume(generator, sent, thrown):
+    """Answered by the interpreter: (True, item) where it yields, (False, item) where it waits, None where it has ended."""
+    raise NotImplementedError
+
+
+@types.coroutine
+def _drive(generator, sent, thrown):
+    """What the methods of an async generator give to be awaited: its value is the next item."""
+    while True:
+        step = async_generator_resume(generator, sent, thrown)
+        if step is None:
+            raise StopAsyncIteration
+        yielded, item = step
+        if yielded:
+            return item
+        sent = thrown = None
+        try:
+            sent = yield item
+        except BaseException as error:
+            thrown = error
+
+
+def async_generator_next(self, /):
+    return _drive(self, None, None)
+
+
+def async_generator_send(self, value, /):
+    return _drive(self, value, None)
+
+
+def async_generator_throw(self, kind, value=None, traceback=None, /):
+    thrown = kind if value is None else value
+    if isinstance(thrown, type):
+        thrown = thrown()
+    elif not isinstance(thrown, BaseException):
+        thrown = kind(*thrown) if isinstance(thrown, tuple) else kind(thrown)
+    return _drive(self, None, thrown)
+
+
+@types.coroutine
+def async_generator_close(self, /):
+    try:
+        yield from _drive(self, None, GeneratorExit())
+    except (StopAsyncIteration, GeneratorExit):
+        return
+    raise RuntimeError("async generator ignored GeneratorExit")
+
+
+def aiter(iterable, /):
+    method = getattr(type(iterable), "__aiter__", None)
+    if method is None:
+        raise TypeError(f"'{type(iterable).__name__}' object is not an async iterable")
+    it = method(iterable)
+    if not hasattr(type(it), "__anext__"):
+        raise TypeError(f"aiter() returned not an async iterator of type '{type(it).__name__}'")
+    return it
+
+
+def anext(it, /, *default):
+    if not hasattr(type(it), "__anext__"):
+        raise TypeError(f"'{type(it).__name__}' object is not an async iterator")
+    awaitable = type(it).__anext__(it)
+    return _next_or_default(awaitable, default[0]) if default else awaitable
+
+
+async def _next_or_default(awaitable, default):
+    try:
+        return await awaitable
+    except StopAsyncIteration:
+        return default
+
+
 # ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----
 
 
@@ -249,11 +456,140 @@ def iterator(method):
     return it
 
 
-def next_or_default(method, default):
+def next_item_or_default(iterator, default):
     try:
-        return method()
+        return next(iterator)
     except StopIteration:
         return default
+
+
+def call(function, arguments):
+    function(*arguments)
+
+
+def call_or_default(function, arguments, default):
+    try:
+        return function(*arguments)
+    except StopIteration:
+        return default
+
+
+def next_of_zip(iterators):
+    row = []
+    for it in iterators:
+        row.append(next(it))
+    return tuple(row)
+
+
+def next_of_strict_zip(iterators):
+    row = []
+    for it in iterators:
+        item = next(it, _missing)
+        if item is _missing:
+            break
+        row.append(item)
+    n = len(row)
+    if n == len(iterators):
+        return tuple(row)
+    if n > 0:
+        raise ValueError(f"zip() argument {n + 1} is shorter than argument{' 1' if n == 1 else f's 1-{n}'}")
+    for k in range(1, len(iterators)):
+        if next(iterators[k], _missing) is not _missing:
+            raise ValueError(f"zip() argument {k + 1} is longer than argument{' 1' if k == 1 else f's 1-{k}'}")
+    raise StopIteration
+
+
+def next_of_map(function, iterators):
+    row = []
+    for it in iterators:
+        row.append(next(it))
+    return function(*row)
+
+
+def next_of_starmap(function, iterator):
+    return function(*next(iterator))
+
+
+def next_of_filter(function, iterator, inverted):
+    while True:
+        item = next(iterator)
+        if bool(function(item)) is not inverted:
+            return item
+
+
+def next_of_enumerate(number, iterator):
+    return number, next(iterator)
+
+
+def items(iterable):
+    made = []
+    for item in iterable:
+        made.append(item)
+    return made
+
+
+def first_items(iterable, most):
+    made = []
+    for item in iterable:
+        made.append(item)
+        if len(made) == most:
+            break
+    return made
+
+
+def with_items(function, before, iterable, rest, named):
+    made = []
+    for item in iterable:
+        made.append(item)
+    return function(*before, made, *rest, **named)
+
+
+def any_of(iterable):
+    for item in iterable:
+        if item:
+            return True
+    return False
+
+
+def all_of(iterable):
+    for item in iterable:
+        if not item:
+            return False
+    return True
+
+
+def sorted_by(iterable, key, reverse):
+    made = list(iterable)
+    keys = []
+    for item in made:
+        keys.append(key(item))
+    return [made[i] for i in sorted(range(len(made)), key=keys.__getitem__, reverse=reverse)]
+
+
+def greatest_by(iterable, key, default):
+    best = best_key = _missing
+    for item in iterable:
+        item_key = key(item)
+        if best is _missing or item_key > best_key:
+            best, best_key = item, item_key
+    if best is not _missing:
+        return best
+    if default is _missing:
+        raise ValueError("max() arg is an empty sequence" if sys.version_info < (3, 12) else "max() iterable argument is empty")
+    return default
+
+
+def least_by(iterable, key, default):
+    best = best_key = _missing
+    for item in iterable:
+        item_key = key(item)
+        if best is _missing or item_key < best_key:
+            best, best_key = item, item_key
+    if best is not _missing:
+        return best
+    if default is _missing:
+        raise ValueError("min() arg is an empty sequence" if sys.version_info < (3, 12) else "min() iterable argument is empty")
+    return default
 
 
 def text(method, name, arguments):
@@ -281,9 +617,10 @@ def compared(method, left, right, symbol, swapped):
     answer = method(right)
     if answer is not NotImplemented:
         return answer
-    answer = getattr(type(right), swapped)(right, left)
-    if answer is not NotImplemented:
-        return answer
+    if swapped is not None:
+        answer = getattr(type(right), swapped)(right, left)
+        if answer is not NotImplemented:
+            return answer
     if symbol == "==":
         return left is right
     if symbol == "!=":
@@ -326,3 +663,179 @@ def _handles_plainly(handler):
     if kind is logging._StderrHandler:
         return writes_text(sys.stderr)
     return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)
+
+
+# ---- torch.autograd ----
+
+
+def function_apply(cls, *args, **kwargs):
+    """torch.autograd.Function.apply outside of torch.func's transforms."""
+    if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
+        args, kwargs = _with_defaults(cls.forward, args, kwargs)
+    return super(torch.autograd.Function, cls).apply(*args, **kwargs)
+
+
+def _with_defaults(function, args, kwargs):
+    code = getattr(function, "__code__", None)
+    if code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and not code.co_kwonlyargcount:
+        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
+        defaults = function.__defaults__ or ()
+        values, given = list(args), dict(kwargs)
+        for i in range(len(args), code.co_argcount):
+            name = code.co_varnames[i]
+            if name in names and name in given:
+                values.append(given.pop(name))
+            elif i >= code.co_argcount - len(defaults):
+                values.append(defaults[i - code.co_argcount])
+            else:
+                break
+        if not given and len(values) == code.co_argcount:
+            return values, {}
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+class FunctionContext(torch.autograd.function.FunctionCtx):
+    """The ctx of a torch.autograd.Function whose forward and backward are traced."""
+
+    def __init__(self, needs_input_grad):
+        self.needs_input_grad = needs_input_grad
+        self.materialize_grads = True
+
+    @property
+    def saved_tensors(self):
+        return self.to_save
+
+
+class PendingHandle:
+    """The handle of a hook that is registered after the graph: what is asked of it is asked of the real one, after a break."""
+
+    def __getattr__(self, name):
+        return attribute_of_handle(self, name)
+
+    def __setattr__(self, name, value):
+        return attribute_of_handle(self, "__setattr__")(name, value)
+
+    def __enter__(self):
+        return attribute_of_handle(self, "__enter__")()
+
+    def __exit__(self, kind, value, traceback):
+        return attribute_of_handle(self, "__exit__")(kind, value, traceback)
+
+
+def attribute_of_handle(handle, name):
+    """Not traced: the interpreter breaks here, and the handle is the real one then."""
+    return getattr(handle, name)
+
+
+# ---- what graphs call --------------------------------------------------------------------------------------------------
+
+
+def check_with_text(name, condition, text):
+    """torch._check or one of its like, with a message that was known when the graph was captured."""
+    getattr(torch, name)(condition, lambda: text)
+
+
+# ---- copying and pickling --------------------------------------------------------------------------------------------
+
+
+def object_reduce_ex(self, protocol, /):
+    cls = type(self)
+    if cls.__reduce__ is not object.__reduce__:
+        return self.__reduce__()
+    if protocol < 2:
+        return copyreg._reduce_ex(self, protocol)
+    args, kwargs = (), {}
+    if hasattr(self, "__getnewargs_ex__"):
+        args, kwargs = self.__getnewargs_ex__()
+    elif hasattr(self, "__getnewargs__"):
+        args = self.__getnewargs__()
+    state = self.__getstate__()
+    listitems = iter(self) if isinstance(self, list) else None
+    dictitems = iter(self.items()) if isinstance(self, dict) else None
+    if kwargs:
+        return copyreg.__newobj_ex__, (cls, args, kwargs), state, listitems, dictitems
+    return copyreg.__newobj__, (cls, *args), state, listitems, dictitems
+
+
+def _slot_names(cls):
+    names = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name in ("__dict__", "__weakref__"):
+                continue
+            if name.startswith("__") and not name.endswith("__"):
+                stripped = base.__name__.lstrip("_")
+                name = f"_{stripped}{name}" if stripped else name
+            names.append(name)
+    return names
+
+
+def object_getstate(self, /):
+    state = getattr(self, "__dict__", None) or None
+    slots = {}
+    for name in _slot_names(type(self)):
+        value = getattr(self, name, _missing)
+        if value is not _missing:
+            slots[name] = value
+    return (state, slots) if slots else state
+
+
+def exception_reduce(self, /):
+    return (type(self), self.args, self.__dict__) if self.__dict__ else (type(self), self.args)
+
+
+# ---- torch functions ---------------------------------------------------------------------------------------------------
+
+
+class _TorchFunctionState:
+    def __init__(self, state):
+        self.state = state
+
+    def __enter__(self):
+        self.before = torch._C._get_torch_function_state()
+        if self.before != torch._C._TorchFunctionState.ALL_DISABLED:
+            torch._C._set_torch_function_state(self.state)
+
+    def __exit__(self, kind, value, traceback):
+        torch._C._set_torch_function_state(self.before)
+
+
+class _NowrapFunctions:
+    def __contains__(self, function):
+        return is_nowrap_function(function)
+
+
+def is_nowrap_function(function):
+    """Answered by the interpreter; run where the capture breaks here."""
+    return function in torch.overrides.get_default_nowrap_functions()
+
+
+def get_default_nowrap_functions():
+    return _NowrapFunctions()
+
+
+def disable_torch_function_subclass():
+    return _TorchFunctionState(torch._C._TorchFunctionState.SUBCLASSES_DISABLED)
+
+
+def disable_torch_function():
+    return _TorchFunctionState(torch._C._TorchFunctionState.ALL_DISABLED)
+
+
+def group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+    """torch._C._group_tensors_by_device_and_dtype."""
+    groups = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        key = (first.device, first.dtype)
+        if key not in groups:
+            groups[key] = ([[] for _ in tensorlistlist], [])
+        lists, indices = groups[key]
+        for tensors, grouped in zip(tensorlistlist, lists):
+            if tensors:
+                grouped.append(tensors[i])
+        if with_indices:
+            indices.append(i)
+    return groups

@@ -204,7 +204,7 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
   (void)self;
   if (a.args.size() > first) {
     Value* src = a.args[first];
-    if (DictValue* other = asDict(src)) {
+    if (DictValue* other = mergedAsDict(t, src)) {
       t.complete(other);
       for (size_t i = 0; i < other->entries.size(); i++)
         if (other->entries[i].value) put(other->entries[i].key.value, other->entries[i].value);
@@ -382,7 +382,7 @@ Value* strFormat(Trace& t, CallArgs& a) {
       return copy;
     }
     if (pattern.find_first_of("!:.[") != std::string::npos) unsupported(BreakReason::UnsupportedText, "str.format with " + describe(v));
-    v = str(t, v);
+    v = format(t, v, nullptr, 0);
     PyObject* c = t.constant(v);
     late |= !c;
     return ObjectRef::share(c ? c : Py_None);

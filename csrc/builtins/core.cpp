@@ -3,8 +3,10 @@
 
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -65,6 +67,35 @@ Value* builtinCallable(Trace& t, CallArgs& a) {
 
 // ---- numbers ---------------------------------------------------------------------------------------------------------
 
+// The special methods that a conversion asks, in order.
+std::vector<const char*> fallbacks(std::string_view special) {
+  if (special == "__int__") return {"__int__", "__index__", "__trunc__"};
+  if (special == "__float__") return {"__float__", "__index__"};
+  if (special == "__complex__") return {"__complex__", "__float__", "__index__"};
+  return {special.data()};
+}
+
+// What a conversion makes of the answer of the object's method.
+Value* converted(Trace& t, Value* object, std::string_view special, Value* answer) {
+  struct Expected {
+    std::string_view special;
+    PyTypeObject* type;
+    const char* text;
+  };
+  static const Expected all[] = {{"__int__", &PyLong_Type, "int"},
+                                 {"__index__", &PyLong_Type, "int"},
+                                 {"__float__", &PyFloat_Type, "float"},
+                                 {"__complex__", &PyComplex_Type, "complex"},
+                                 {"__bytes__", &PyBytes_Type, "bytes"}};
+  for (const Expected& e : all) {
+    if (e.special != special) continue;
+    PyTypeObject* got = t.typeOf(answer);
+    std::string owner = special == "__float__" ? std::string(t.typeOf(object)->tp_name) + "." : "";
+    if (!PyType_IsSubtype(got, e.type)) raise(t, PyExc_TypeError, owner + std::string(special) + " returned non-" + e.text + " (type " + got->tp_name + ")");
+  }
+  return answer;
+}
+
 Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special) {
   if (Value* v = callNative(t, callable, a)) return v;
   if (!a.args.empty() && (a.args[0]->kind == Kind::List || a.args[0]->kind == Kind::Dict || a.args[0]->kind == Kind::Set)) {
@@ -73,8 +104,18 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
     if (Value* v = callNative(t, callable, copies)) return v;
   }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
-  if (a.args.size() == 1 && a.kwargs.empty() && a.args[0]->kind == Kind::Instance)
-    if (Value* method = specialMethod(t, a.args[0], special)) return call(t, method, {});
+  if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
+    for (const char* name : fallbacks(special))
+      if (Value* method = specialMethod(t, a.args[0], name))
+        return converted(t, a.args[0], name, call(t, method, {{a.args.begin() + 1, a.args.end()}, a.kwargs}));
+  // None of them: CPython says so about any object of the class.
+  if (!a.args.empty() && a.args[0]->kind == Kind::Instance && t.typeOf(a.args[0])->tp_new == PyBaseObject_Type.tp_new &&
+      !PyType_HasFeature(t.typeOf(a.args[0]), Py_TPFLAGS_IS_ABSTRACT)) {
+    CallArgs blank = a;
+    ObjectRef nothing = checked(PyTuple_New(0));
+    blank.args[0] = t.real(checked(PyBaseObject_Type.tp_new(t.typeOf(a.args[0]), nothing.get(), nullptr)));
+    callNative(t, callable, blank);
+  }
   unsupported(BreakReason::BuiltinCall, std::string(special) + " of " + (a.args.empty() ? "nothing" : describe(a.args[0])));
 }
 
@@ -85,17 +126,34 @@ bool isOpenOf(const CallArgs& a, PyTypeObject& type) {
   return a.args.size() == 1 && a.kwargs.empty() && isOpen(a.args[0]) && Py_TYPE(realObject(a.args[0])) == &type;
 }
 
+// int(v), float(v), bool(v) of a number of the graph, or of a tensor whose value is one; null where it is something else.
+Value* asNumber(Trace& t, const CallArgs& a, PyTypeObject& type) {
+  if (a.args.size() != 1 || !a.kwargs.empty()) return nullptr;
+  Value* v = a.args[0];
+  if (isTensor(v) && t.options.captureScalars) v = itemOf(t, as<TensorValue>(v));
+  return isNumber(v) ? convertNumber(t, as<NumberValue>(v), &type) : nullptr;
+}
+
 Value* builtinInt(Trace& t, CallArgs& a) {
+  if (Value* v = asNumber(t, a, PyLong_Type)) return v;
   if (isOpenOf(a, PyLong_Type)) return t.typeOf(a.args[0]), a.args[0];
   return viaNative(t, a, typeObject(PyLong_Type), "__int__");
 }
 Value* builtinFloat(Trace& t, CallArgs& a) {
+  if (Value* v = asNumber(t, a, PyFloat_Type)) return v;
   if (isOpenOf(a, PyFloat_Type)) return t.typeOf(a.args[0]), a.args[0];
-  return viaNative(t, a, typeObject(PyFloat_Type), "__float__");
+  Value* v = viaNative(t, a, typeObject(PyFloat_Type), "__float__");
+  CallArgs index{{v}, {}};
+  return t.typeOf(v) == &PyLong_Type ? viaNative(t, index, typeObject(PyFloat_Type), "__float__") : v;
 }
-Value* builtinComplex(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyComplex_Type), "__complex__"); }
+Value* builtinComplex(Trace& t, CallArgs& a) {
+  Value* v = viaNative(t, a, typeObject(PyComplex_Type), "__complex__");
+  CallArgs number{{v}, {}};
+  return t.typeOf(v) == &PyComplex_Type ? v : viaNative(t, number, typeObject(PyComplex_Type), "__complex__");
+}
 Value* builtinBool(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 1);
+  if (Value* v = asNumber(t, a, PyBool_Type)) return v;
   return t.boolean(!a.args.empty() && truth(t, a.args[0]));
 }
 Value* builtinStr(Trace& t, CallArgs& a) {
@@ -124,6 +182,8 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   static PyObject* abs = PyUnicode_InternFromString("abs");
   if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
+  if (isArray(a.args[0])) return arrayOperator(t, "abs", {a.args[0]});
+  if (isNumber(a.args[0])) return numberUnary(t, 'a', as<NumberValue>(a.args[0]));
   if (isOpenOf(a, PyLong_Type)) return truth(t, compareOp(t, Py_LT, a.args[0], t.integer(0))) ? unaryOp(t, '-', a.args[0]) : a.args[0];
   return viaNative(t, a, builtinObject("abs"), "__abs__");
 }
@@ -154,30 +214,9 @@ Value* builtinPow(Trace& t, CallArgs& a) {
 
 Value* builtinHash(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  if (a.args[0]->kind == Kind::Instance)
-    if (Value* m = specialMethod(t, a.args[0], "__hash__"); m && m->kind == Kind::BoundMethod && isReal(as<BoundMethodValue>(m)->function) &&
-                                                            PyFunction_Check(realObject(as<BoundMethodValue>(m)->function)))
-      return call(t, m, {});
   DictKey k = t.keyOf(a.args[0]);
-  if (!k.constant) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
+  if (!k.constant && !hasExactHash(t, a.args[0])) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
   return t.integer(k.hash);
-}
-
-Value* builtinId(Trace& t, CallArgs& a) {
-  expectArgs(a, 1, 1);
-  Value* v = a.args[0];
-  PyObject* object = nullptr;
-  if (isReal(v))
-    object = t.identity(v);
-  else if (auto* h = dynamic_cast<HeapValue*>(v); h && h->real && h->source) {
-    object = h->real.get();
-    t.facts.identityIs(h->source, object);
-  } else if (isTensor(v) && as<TensorValue>(v)->real && v->source) {
-    object = as<TensorValue>(v)->real;
-    t.facts.identityIs(v->source, object);
-  }
-  if (!object) unsupported(BreakReason::BuiltinCall, "the id of an object made in the function");
-  return t.real(checked(PyLong_FromVoidPtr(object)));
 }
 
 // ---- folds -----------------------------------------------------------------------------------------------------------
@@ -222,7 +261,10 @@ Value* builtinSum(Trace& t, CallArgs& a) {
     Value* v = callNative(t, builtinObject("sum"), {{t.tuple(items), total}, {}});
     if (v) return v;
   }
-  for (Value* v : items) total = binaryOp(t, 0, total, v);
+  for (Value* v : items) {
+    if (isNumber(v) && t.typeOf(v) == &PyFloat_Type) t.constant(v);  // CPython's way with floats, again
+    total = binaryOp(t, 0, total, v);
+  }
   return total;
 }
 
@@ -292,8 +334,30 @@ Value* builtinRange(Trace& t, CallArgs& a) {
 }
 
 Value* builtinProperty(Trace& t, CallArgs& a) {
-  if (!a.kwargs.empty() || a.args.size() > 1) unsupported(BreakReason::BuiltinCall, "property() with more than a getter");
-  return t.make<PropertyValue>(&PyProperty_Type, a.args.empty() ? t.none() : a.args[0]);
+  Value* parts[4] = {};
+  const char* names[] = {"fget", "fset", "fdel", "doc"};
+  if (a.args.size() > 4) raise(t, PyExc_TypeError, "property expected at most 4 arguments, got " + std::to_string(a.args.size()));
+  for (size_t i = 0; i < 4; i++) {
+    parts[i] = i < a.args.size() ? a.args[i] : a.takeKeyword(names[i]);
+    if (parts[i] && isReal(parts[i], Py_None)) parts[i] = nullptr;
+  }
+  auto* p = t.make<PropertyValue>(&PyProperty_Type, parts[0] ? parts[0] : t.none());
+  p->set = parts[1];
+  p->del = parts[2];
+  p->doc = parts[3];
+  return p;
+}
+// property.getter, .setter, .deleter: a copy with another part.
+template <int part>
+Value* propertyWith(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  if (a.args[0]->kind != Kind::Property) unsupported(BreakReason::MethodCall, "a new part of " + describe(a.args[0]));
+  auto* from = as<PropertyValue>(a.args[0]);
+  auto* p = t.make<PropertyValue>(&PyProperty_Type, part == 0 ? a.args[1] : from->get);
+  p->set = part == 1 ? a.args[1] : from->set;
+  p->del = part == 2 ? a.args[1] : from->del;
+  p->doc = from->doc;
+  return p;
 }
 Value* builtinStaticmethod(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
@@ -334,7 +398,6 @@ Value* builtinVars(Trace& t, CallArgs& a) {
   return dict;
 }
 
-Value* builtinBuildClass(Trace&, CallArgs&) { unsupported(BreakReason::ClassStatement, "a class statement"); }
 
 // ---- operator module -------------------------------------------------------------------------------------------------
 
@@ -418,7 +481,6 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.divmod", builtinDivmod);
   table.add("builtins.pow", builtinPow);
   table.add("builtins.hash", builtinHash);
-  table.add("builtins.id", builtinId);
   table.add("builtins.min", builtinMin);
   table.add("builtins.max", builtinMax);
   table.add("builtins.sum", builtinSum);
@@ -435,11 +497,14 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.vars", builtinVars);
   table.add("builtins.globals", builtinGlobals);
   table.add("builtins.locals", builtinLocals);
-  table.add("builtins.__build_class__", builtinBuildClass);
+  table.add("builtins.__build_class__", buildClass);
+  table.add("builtins.property.getter", propertyWith<0>);
+  table.add("builtins.property.setter", propertyWith<1>);
+  table.add("builtins.property.deleter", propertyWith<2>);
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "sys.getrecursionlimit", "os.fspath", "re._compile",
+                           "torch.iinfo", "torch.device", "sys.intern", "os.fspath", "re._compile",
                            "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta", "datetime.timezone", "operator.length_hint",
                            "_string.formatter_field_name_split", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);

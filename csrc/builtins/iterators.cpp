@@ -4,6 +4,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -36,12 +37,7 @@ Value* builtinIter(Trace& t, CallArgs& a) {
   return it;
 }
 
-[[noreturn]] void stopIteration(Trace& t, Value* value) {
-  if (!value || isReal(value, Py_None)) throw Raised{t.real(checked(PyObject_CallNoArgs(PyExc_StopIteration)))};
-  InstanceValue* e = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration));
-  e->exceptionArgs = t.tuple({value});
-  throw Raised{e};
-}
+[[noreturn]] void stopIteration(Trace& t, Value* value) { throw Raised{stopIterationWith(t, value)}; }
 
 Value* generatorResult(Value* v) { return v->kind == Kind::Generator ? as<GeneratorValue>(v)->frame->result : nullptr; }
 
@@ -109,11 +105,13 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
-      if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, m, {});
+      if (bound && isPythonFunction(bound->function)) return call(t, m, {});
     }
   Value* v = a.args[0];
   bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView ||
                   v->kind == Kind::Instance || v->kind == Kind::Tensor;
+  if (v->kind == Kind::Instance && !as<InstanceValue>(v)->contents && !(specialMethod(t, v, "__len__") && specialMethod(t, v, "__getitem__")))
+    sequence = false;
   if (!sequence &&
       !(isReal(v) && (PySequence_Check(realObject(v)) || typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString("__reversed__")))))))
     raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
@@ -350,32 +348,51 @@ Value* combinationsWithReplacement(Trace& t, CallArgs& a) { return chosenRows(t,
 
 // ---- generator methods -----------------------------------------------------------------------------------------------
 
-GeneratorValue* selfGenerator(CallArgs& a) {
+GeneratorValue* selfGenerator(Trace& t, CallArgs& a) {
   if (a.args.empty() || a.args[0]->kind != Kind::Generator) unsupported(BreakReason::ForeignGenerator, "a generator made outside the function");
+  frameOf(t, as<GeneratorValue>(a.args[0]));
   return as<GeneratorValue>(a.args[0]);
 }
 Value* generatorSend(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (Value* v = resumeGenerator(t, g, a.args.at(1), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorNext(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+  auto* g = selfGenerator(t, a);
   if (Value* v = resumeGenerator(t, g, t.none(), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorThrow(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
-  Value* e = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : a.args.at(1);
-  if (isReal(e) && PyExceptionClass_Check(realObject(e))) e = call(t, e, {});
+  auto* g = selfGenerator(t, a);
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
+  Value* e = a.args.at(1);
+  Value* given = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : nullptr;
+  if (isReal(e) && PyExceptionClass_Check(realObject(e))) {
+    // The old form: a class, and an instance of it or its arguments.
+    bool made = given && PyType_IsSubtype(t.typeOf(given), reinterpret_cast<PyTypeObject*>(t.identity(e)));
+    CallArgs args;
+    if (given && asTuple(given))
+      args.args = itemsOf(t, given);
+    else if (given)
+      args.args = {given};
+    e = made ? given : call(t, e, std::move(args));
+  } else if (given) {
+    raise(t, PyExc_TypeError, "instance exception may not have a separate value");
+  } else if (!PyType_FastSubclass(t.typeOf(e), Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
+    raise(t, PyExc_TypeError, std::string("exceptions must be classes or instances deriving from BaseException, not ") + t.typeOf(e)->tp_name);
+  }
+  t.tail = tail;
   if (Value* v = resumeGenerator(t, g, nullptr, e)) return v;
   stopIteration(t, g->frame->result);
 }
-Value* generatorClose(Trace& t, CallArgs& a) {
-  auto* g = selfGenerator(a);
+}  // namespace
+
+void closeGenerator(Trace& t, GeneratorValue* g) {
   if (g->finished || !g->started) {
+    t.touch(g);
     t.journal.set(g->finished, true);
-    return t.none();
+    return;
   }
   Value* e = t.real(checked(PyObject_CallNoArgs(PyExc_GeneratorExit)));
   try {
@@ -386,6 +403,12 @@ Value* generatorClose(Trace& t, CallArgs& a) {
         !PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
       throw;
   }
+}
+
+namespace {
+
+Value* generatorClose(Trace& t, CallArgs& a) {
+  closeGenerator(t, selfGenerator(t, a));
   return t.none();
 }
 Value* selfIter(Trace&, CallArgs& a) { return a.args.at(0); }
@@ -405,9 +428,19 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.add("itertools.repeat", repeat);
   table.add("itertools.islice", islice);
   table.add("itertools.filterfalse", filterFalse);
-  table.addType(&PyGen_Type, "send", generatorSend);
-  table.addType(&PyGen_Type, "throw", generatorThrow);
-  table.addType(&PyGen_Type, "close", generatorClose);
+  for (PyTypeObject* type : {&PyGen_Type, &PyCoro_Type}) {
+    table.addType(type, "send", generatorSend);
+    table.addType(type, "throw", generatorThrow);
+    table.addType(type, "close", generatorClose);
+  }
+  table.addPolyfill("types.AsyncGeneratorType.__anext__", "async_generator_next");
+  table.addPolyfill("types.AsyncGeneratorType.asend", "async_generator_send");
+  table.addPolyfill("types.AsyncGeneratorType.athrow", "async_generator_throw");
+  table.addPolyfill("types.AsyncGeneratorType.aclose", "async_generator_close");
+  table.add("types.AsyncGeneratorType.__aiter__", selfIter);
+  table.addPolyfill("builtins.aiter", "aiter");
+  table.addPolyfill("builtins.anext", "anext");
+  table.add("cdynamo.polyfills.async_generator_resume", resumeAsyncGenerator);
   table.addType(&PyGen_Type, "__next__", generatorNext);
   table.addType(&PyGen_Type, "__iter__", selfIter);
   table.add("itertools.chain.from_iterable", chainFromIterable);

@@ -53,9 +53,7 @@ bool isMarked(PyObject* callable, PyObject* name) {
 PyObject* objectNow(Trace& t, Value* v) {
   if (isTensor(v)) {
     auto* tensor = as<TensorValue>(v);
-    for (TensorValue* written : t.writtenTensors())
-      if (written == tensor) return nullptr;
-    return tensor->real;
+    return tensor->written ? nullptr : tensor->real;
   }
   if (PyObject* copy = t.snapshot(v)) return copy;
   if (isReal(v)) return realObject(v);

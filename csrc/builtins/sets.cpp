@@ -51,7 +51,7 @@ ObjectRef dictOfKeys(Trace& t, DictValue* d, bool values) {
 
 bool isUnhashable(Trace& t, Value* v) { return t.typeOf(v)->tp_hash == PyObject_HashNotImplemented; }
 
-Operand operandOf(Trace& t, Value* v) {
+Operand setOperand(Trace& t, Value* v) {
   Operand o;
   if (isSetLike(v)) {
     o.real = layoutOf(t, v);
@@ -127,7 +127,7 @@ void updateFrom(Trace& t, SetValue* s, Value* source) {
     while (Value* v = next(t, it)) t.setAdd(s, t.keyOf(v));
     return;
   }
-  Operand o = operandOf(t, source);
+  Operand o = setOperand(t, source);
   static PyObject* update = methodOf(PySet_Type, "update");
   if (o.real && baseType(s) == &PySet_Type && t.setLayout(s)) {
     t.setCall(s, update, {o.real.get()});
@@ -144,7 +144,7 @@ Value* makeSet(Trace& t, CallArgs& a, PyTypeObject* type) {
   if (type == &PyFrozenSet_Type && t.typeOf(source) == &PyFrozenSet_Type) return source;
   bool whole = isSetLike(source) || (source->kind == Kind::Dict && as<DictValue>(source)->type == &PyDict_Type);
   if (whole)
-    if (Operand o = operandOf(t, source); o.real) return t.setMade(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), o.real.get())));
+    if (Operand o = setOperand(t, source); o.real) return t.setMade(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), o.real.get())));
   SetValue* s = emptySet(t, type);
   updateFrom(t, s, source);
   return s;
@@ -230,7 +230,7 @@ template <int op, bool inplace>
 Value* setMethod(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
   std::vector<Operand> operands;
-  for (size_t i = 1; i < a.args.size(); i++) operands.push_back(operandOf(t, a.args[i]));
+  for (size_t i = 1; i < a.args.size(); i++) operands.push_back(setOperand(t, a.args[i]));
   ObjectRef self = t.setLayout(s);
   bool constant = static_cast<bool>(self);
   std::vector<PyObject*> real;
@@ -294,7 +294,7 @@ Value* setOperator(Trace& t, int op, Value* a, Value* b) {
   bool inplace = op >= 13 && a->kind == Kind::Set && baseType(as<SetValue>(a)) == &PySet_Type;
   auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
   if (!(isSetLike(a) && isSetLike(b)) && !isView(a) && !isView(b)) return nullptr;
-  Operand left = operandOf(t, a), right = operandOf(t, b);
+  Operand left = setOperand(t, a), right = setOperand(t, b);
   if (inplace && isSetLike(b) && left.real && right.real) {
     static PyObject* methods[] = {methodOf(PySet_Type, "__iand__"), methodOf(PySet_Type, "__ior__"), methodOf(PySet_Type, "__isub__"),
                                   methodOf(PySet_Type, "__ixor__")};

@@ -5,7 +5,9 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -54,11 +56,19 @@ BuiltinTable& BuiltinTable::get() {
     addDequeMethods(made);
     addSetMethods(made);
     addTypeBuiltins(made);
+    addObjectBuiltins(made);
     addIteratorBuiltins(made);
     addTorchBuiltins(made);
     addTorchState(made);
     addFunctorchBuiltins(made);
     addOutputBuiltins(made);
+    addAutogradBuiltins(made);
+    addCheckpointBuiltins(made);
+    addRandomBuiltins(made);
+    addNumberBuiltins(made);
+    addExceptionBuiltins(made);
+    addImportBuiltins(made);
+    addTorchFunctionBuiltins(made);
     addSlotMethods(made);
     addLibraryFunctions(made);
     return made;
@@ -193,6 +203,7 @@ Value* lift(Trace& t, ObjectRef object) {
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
   for (Value* v : args.args) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.snapshot(v);
     if (!c) return nullptr;
     values.push_back(c);
@@ -259,6 +270,20 @@ bool isForeignOperand(Trace& t, PyObject* callable, const CallArgs& args) {
   return (number && (comparison || numeric)) || (text && comparison);
 }
 
+// int.__eq__(1, instance), str.__lt__("a", instance): a comparison of a number or text with an object of a class of its own.
+bool knowsNothingOf(Trace& t, PyObject* descriptor, const CallArgs& args) {
+  if (args.args.size() != 2 || !args.kwargs.empty() || args.args[1]->kind != Kind::Instance || !t.constant(args.args[0])) return false;
+  const char* name = PyUnicode_AsUTF8(reinterpret_cast<PyDescrObject*>(descriptor)->d_name);
+  bool compares = false;
+  for (const char* comparison : {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}) compares |= name && std::strcmp(name, comparison) == 0;
+  if (!compares) return false;
+  PyTypeObject* other = t.typeOf(args.args[1]);
+  for (PyTypeObject* base :
+       {&PyLong_Type, &PyFloat_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type, &PyTuple_Type, &PyFrozenSet_Type, &PySet_Type})
+    if (PyType_IsSubtype(other, base)) return false;
+  return true;
+}
+
 // C functions of these modules have no effects.
 bool isPureModule(PyObject* callable) {
   if (!PyCFunction_Check(callable)) return false;
@@ -298,11 +323,29 @@ Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, Call
   return known ? v : callMarked(t, callable, callableValue, args, known);
 }
 
+namespace {
+
+// A method of torch.Tensor that asks for __torch_function__.
+bool isTensorMethod(PyObject* callable) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) {
+    auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+    static PyTypeObject* base = tensorType()->tp_base;
+    return (descriptor->d_type == base || descriptor->d_type == tensorType()) && PyUnicode_CompareWithASCIIString(descriptor->d_name, "as_subclass") != 0;
+  }
+  if (kind != &PyFunction_Type) return false;
+  static PyObject* globals = PyModule_GetDict(checked(PyImport_ImportModule("torch._tensor")).get());
+  return reinterpret_cast<PyFunctionObject*>(callable)->func_globals == globals;
+}
+
+}  // namespace
+
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   BuiltinTable& table = BuiltinTable::get();
   if (BuiltinHandler handler = table.find(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
+    if (isTensorMethod(callable) && isOverridden(t, args)) return callTorchFunction(t, callable, args);
     size_t count = args.args.size();
     CallArgs given;
     if (!args.kwargs.empty()) given = args;
@@ -323,6 +366,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
+  if (Value* v = callNumpy(t, callable, callableValue, args, known); known) return v;
   PyTypeObject* kind = Py_TYPE(callable);
   bool pure = table.isPure(callable) || isPureModule(callable);
   if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))
@@ -332,11 +376,21 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
   }
+  if (pure && kind == &PyWrapperDescr_Type && knowsNothingOf(t, callable, args)) {
+    known = true;
+    return t.realShared(Py_NotImplemented);
+  }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);
     if (Value* v = callNative(t, callable, args)) {
       known = true;
       return v;
+    }
+    Value* answer = nullptr;
+    if (convertNumbers(t, callable, args, answer)) {
+      if (!answer) answer = callNative(t, callable, args);
+      known = answer != nullptr;
+      return answer;
     }
     if (!fits(t, callable, args)) raiseBadCall(t, callable, args);
     if (isForeignOperand(t, callable, args)) {

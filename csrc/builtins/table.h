@@ -46,20 +46,34 @@ void addSetMethods(BuiltinTable& table);
 void addSlotMethods(BuiltinTable& table);
 void addLibraryFunctions(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
+void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
 void addTorchBuiltins(BuiltinTable& table);
 void addTorchState(BuiltinTable& table);
 void addFunctorchBuiltins(BuiltinTable& table);
 void addOutputBuiltins(BuiltinTable& table);
+void addAutogradBuiltins(BuiltinTable& table);
+void addCheckpointBuiltins(BuiltinTable& table);
+void addRandomBuiltins(BuiltinTable& table);
+void addNumberBuiltins(BuiltinTable& table);
+void addExceptionBuiltins(BuiltinTable& table);
+void addImportBuiltins(BuiltinTable& table);
+void addTorchFunctionBuiltins(BuiltinTable& table);
 
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+
+// torch.manual_seed.
+Value* manualSeed(Trace& t, CallArgs& args);
 
 // Calls that torch._dynamo.config tells to drop or to put off; `known` false for all others.
 Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 
 // Calls of functions that the user's decorators say something about; `known` false for all others.
 Value* callMarked(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
+// Functions of math and others that take numbers: objects of Python classes among the arguments become the numbers that they say
+// they are. False: there are none, or one is no number. `answer` is set where the object's own method is all that is asked.
+bool convertNumbers(Trace& t, PyObject* callable, CallArgs& args, Value*& answer);
 // graph_break, skip_frame, step_unsupported: torch's or ours.
 bool isControl(PyObject* callable);
 

@@ -6,6 +6,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -28,6 +29,7 @@ enum class TorchKind : uint8_t {
   SetErrorOnBreak,
   Disabled,
   LruCache,
+  ManualSeed,
   Nothing
 };
 
@@ -85,6 +87,7 @@ TorchKind classify(PyObject* callable) {
   bool ours = module == "cdynamo._decorators";
   if (!ours && module.compare(0, 5, "torch") != 0) return TorchKind::No;
   std::string name = attrText(callable, "__name__");
+  if (module == "torch.random" && name == "manual_seed") return TorchKind::ManualSeed;  // torch._dynamo puts a wrapper in its place
   if (ours || module.compare(0, 13, "torch._dynamo") == 0) {
     if (name == "graph_break") return TorchKind::GraphBreak;
     if (name == "skip_frame") return TorchKind::SkipFrame;
@@ -160,6 +163,11 @@ bool isControl(PyObject* callable) {
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   TorchKind kind = cachedKind(callable);
   known = true;
+  bool isOperation = kind == TorchKind::Operation || kind == TorchKind::Method || kind == TorchKind::PythonOperation || kind == TorchKind::PythonMethod;
+  if (isOperation && isOverridden(t, args)) {
+    if (callableValue && callableValue->source) t.identity(callableValue);
+    return callTorchFunction(t, callable, args);
+  }
   auto pin = [&] {
     if (callableValue && callableValue->source) t.identity(callableValue);
   };
@@ -197,6 +205,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
     }
     case TorchKind::Nothing: pin(); return t.none();
     case TorchKind::LruCache: return callLruCache(t, callable, callableValue, args);
+    case TorchKind::ManualSeed: pin(); return manualSeed(t, args);
   }
   known = false;
   return nullptr;
@@ -279,10 +288,8 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".item()",           ".tolist()",           ".numpy()",    "bool() of a tensor",
-                                "int() of a tensor", "float() of a tensor", ".data_ptr()", "index of a tensor"};
-  static const BreakReason reasons[] = {BreakReason::ScalarRead, BreakReason::TensorToList, BreakReason::TensorToNumpy, BreakReason::ScalarRead,
-                                        BreakReason::ScalarRead, BreakReason::ScalarRead,   BreakReason::DataPointer,   BreakReason::TensorAsIndex};
+  static const char* names[] = {".data_ptr()", "index of a tensor"};
+  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex};
   unsupported(reasons[which], names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
@@ -310,15 +317,6 @@ Value* tensorHash(Trace& t, CallArgs& a) {
 }
 
 // ---- questions -------------------------------------------------------------------------------------------------------
-
-Value* hasTorchFunction(Trace& t, CallArgs& a) {
-  auto subclass = [&](Value* v) {
-    return isTensor(v) && as<TensorValue>(v)->type != tensorType() && !PyType_IsSubtype(as<TensorValue>(v)->type, tensorType());
-  };
-  for (Value* v : a.args)
-    if (subclass(v)) unsupported(BreakReason::TensorSubclass, "__torch_function__");
-  return t.boolean(false);
-}
 
 Value* nothing(Trace& t, CallArgs&) { return t.none(); }
 
@@ -348,16 +346,9 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"element_size", tensorElementSize},
                          {"get_device", tensorGetDevice},
                          {"is_contiguous", tensorIsContiguous},
-                         {"item", refuseRead<0>},
-                         {"tolist", refuseRead<1>},
-                         {"numpy", refuseRead<2>},
-                         {"__bool__", refuseRead<3>},
-                         {"__int__", refuseRead<4>},
-                         {"__float__", refuseRead<5>},
-                         {"data_ptr", refuseRead<6>},
-                         {"__index__", refuseRead<7>},
+                         {"data_ptr", refuseRead<0>},
+                         {"__index__", refuseRead<1>},
                          {"backward", refuseMutation},
-                         {"register_hook", refuseMutation},
                          {"retain_grad", refuseMutation},
                          {"requires_grad_", requiresGrad_},
                          {"__iter__", tensorIter},
@@ -376,9 +367,6 @@ void addTorchBuiltins(BuiltinTable& table) {
   table.add("torch.is_tensor", isTorchTensor);
   table.add("torch._C._log_api_usage_once", nothing);
   table.add("torch._C._log_api_usage_metadata", nothing);
-  table.add("torch._C._has_torch_function", hasTorchFunction);
-  table.add("torch._C._has_torch_function_unary", hasTorchFunction);
-  table.add("torch._C._has_torch_function_variadic", hasTorchFunction);
   for (const char* pure : {"torch._C._get_tracing_state",
                            "torch._C._is_tracing",
                            "torch.is_inference_mode_enabled",
@@ -400,7 +388,6 @@ void addTorchBuiltins(BuiltinTable& table) {
                            "torch._C._get_accelerator",
                            "torch._C._get_nested_int",
                            "torch._C._are_functorch_transforms_active",
-                           "torch._C._len_torch_function_stack",
                            "torch._C._len_torch_dispatch_stack",
                            "torch._C._cuda_getDeviceCount",
                            "torch._C._has_cuda",

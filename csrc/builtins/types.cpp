@@ -8,6 +8,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -157,9 +158,17 @@ Value* builtinIssubclass(Trace& t, CallArgs& a) {
 }
 
 Value* builtinType(Trace& t, CallArgs& a) {
-  if (a.args.size() != 1 && a.args.size() != 3) throw WrongArguments{};
-  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "making a class inside the function");
-  return typeValue(t, a.args[0]);
+  if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
+  if (a.args.size() != 3) raise(t, PyExc_TypeError, "type() takes 1 or 3 arguments");
+  if (!a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "type() with keywords");
+  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2]);
+}
+
+// type.__new__(metaclass, name, bases, namespace)
+Value* typeNew(Trace& t, CallArgs& a) {
+  if (a.args.size() != 4 || !a.kwargs.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    unsupported(BreakReason::ClassStatement, "type.__new__ with other arguments");
+  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3]);
 }
 
 Value* builtinSuper(Trace& t, CallArgs& a) {
@@ -171,19 +180,25 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
     if (code.argcount() == 0) raise(t, PyExc_RuntimeError, "super(): no arguments");
     self = f->locals[0];
     if (self && self->kind == Kind::Cell) self = t.cellContents(as<CellValue>(self));
+    if (!self) raise(t, PyExc_RuntimeError, "super(): arg[0] deleted");
     for (int i = code.firstFree(); i < code.localsplusCount(); i++)
-      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0)
+      if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0) {
         cls = t.cellContents(as<CellValue>(f->locals[static_cast<size_t>(i)]));
+        if (!cls) raise(t, PyExc_RuntimeError, "super(): empty __class__ cell");
+      }
     if (!cls) raise(t, PyExc_RuntimeError, "super(): __class__ cell not found");
   } else if (a.args.size() == 2) {
     cls = a.args[0];
     self = a.args[1];
+  } else if (a.args.size() == 1) {
+    cls = a.args[0];
   } else {
-    unsupported(BreakReason::UnboundSuper, "super() with one argument");
+    raise(t, PyExc_TypeError, "super() takes at most 2 arguments (" + std::to_string(a.args.size()) + " given)");
   }
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
+  if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
     start = reinterpret_cast<PyTypeObject*>(t.identity(self));
   else
@@ -194,16 +209,39 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
 
 // ---- object's methods ------------------------------------------------------------------------------------------------
 
-Value* objectInit(Trace& t, CallArgs&) { return t.none(); }
+Value* objectInit(Trace& t, CallArgs& a) {
+  if (a.args.size() < 2 && a.kwargs.empty()) return t.none();
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  PyTypeObject* type = t.typeOf(a.args.at(0));
+  if (lookUp(t, type, initName) != typeLookup(&PyBaseObject_Type, initName))
+    raise(t, PyExc_TypeError, "object.__init__() takes exactly one argument (the instance to initialize)");
+  if (lookUp(t, type, newName) == typeLookup(&PyBaseObject_Type, newName))
+    raise(t, PyExc_TypeError, std::string(type->tp_name) + ".__init__() takes exactly one argument (the instance to initialize)");
+  return t.none();
+}
 
 Value* objectNew(Trace& t, CallArgs& a) {
-  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
-    raise(t, PyExc_TypeError, "object.__new__(X): X is not a type object");
+  if (a.args.empty()) raise(t, PyExc_TypeError, "object.__new__(): not enough arguments");
+  if (!isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    raise(t, PyExc_TypeError, std::string("object.__new__(X): X is not a type object (") + t.typeOf(a.args[0])->tp_name + ")");
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
-    if (type == &PyBaseObject_Type) return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
-    unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
+  PyTypeObject* solid = type;
+  while (solid && PyType_HasFeature(solid, Py_TPFLAGS_HEAPTYPE) && solid->tp_new != PyBaseObject_Type.tp_new) solid = solid->tp_base;
+  while (solid && PyType_HasFeature(solid, Py_TPFLAGS_HEAPTYPE)) solid = solid->tp_base;
+  if (solid && solid->tp_new != PyBaseObject_Type.tp_new)
+    raise(t, PyExc_TypeError, std::string("object.__new__(") + type->tp_name + ") is not safe, use " + solid->tp_name + ".__new__()");
+  if (type == &PyBaseObject_Type && a.args.size() == 1 && a.kwargs.empty())
+    return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
+  // More arguments are left to an __init__ of the class, where it has one and no __new__ of its own.
+  static PyObject* newName = PyUnicode_InternFromString("__new__");
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  if (a.args.size() > 1 || !a.kwargs.empty()) {
+    if (lookUp(t, type, newName) != typeLookup(&PyBaseObject_Type, newName))
+      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
+    if (lookUp(t, type, initName) == typeLookup(&PyBaseObject_Type, initName)) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
   }
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
   return makeInstance(t, type);
 }
 
@@ -233,6 +271,23 @@ Value* containerNew(Trace& t, CallArgs& a) {
   InstanceValue* i = makeInstance(t, type);
   if (PyType_IsSubtype(type, &PyFrozenSet_Type) && a.args.size() > 1)
     for (Value* v : itemsOf(t, a.args[1])) t.setAdd(as<SetValue>(i->contents), t.keyOf(v));
+  return i;
+}
+
+// int.__new__, str.__new__, ... of a Python subclass: an instance around the plain value.
+template <PyTypeObject& base>
+Value* coreNew(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+    raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(X): X is not a type object");
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  if (!PyType_IsSubtype(type, &base))
+    raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(" + type->tp_name + "): " + type->tp_name + " is not a subtype of " + base.tp_name);
+  CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
+  Value* plain = call(t, t.realShared(reinterpret_cast<PyObject*>(&base)), std::move(rest));
+  if (type == &base) return plain;
+  if (t.typeOf(plain) != &base || isLateText(plain)) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
+  InstanceValue* i = makeInstance(t, type);
+  i->core = plain;
   return i;
 }
 
@@ -309,7 +364,8 @@ Value* exceptionAddNote(Trace& t, CallArgs& a) {
 
 Value* typeCall(Trace& t, CallArgs& a) {
   Value* cls = a.args.at(0);
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) unsupported(BreakReason::ObjectConstruction, "type.__call__");
+  if (!isReal(cls) || !PyType_Check(realObject(cls)))
+    raise(t, PyExc_TypeError, std::string("descriptor '__call__' requires a 'type' object but received a '") + t.typeOf(cls)->tp_name + "'");
   CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
   return construct(t, reinterpret_cast<PyTypeObject*>(t.identity(cls)), cls, std::move(rest));
 }
@@ -426,6 +482,11 @@ void addTypeBuiltins(BuiltinTable& table) {
   for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__",
                            "builtins.frozenset.__new__", "collections.OrderedDict.__new__"})
     table.add(path, containerNew);
+  table.add("builtins.int.__new__", coreNew<PyLong_Type>);
+  table.add("builtins.float.__new__", coreNew<PyFloat_Type>);
+  table.add("builtins.complex.__new__", coreNew<PyComplex_Type>);
+  table.add("builtins.str.__new__", coreNew<PyUnicode_Type>);
+  table.add("builtins.bytes.__new__", coreNew<PyBytes_Type>);
   table.add("types.FunctionType.__get__", functionGet);
   table.add("types.FunctionType.__call__", functionCall);
   table.add("types.MethodType.__call__", functionCall);
@@ -438,6 +499,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.addType(reinterpret_cast<PyTypeObject*>(PyExc_TypeError), "__init__", exceptionInit);
   table.add("builtins.type.__call__", typeCall);
   table.add("builtins.type.mro", typeMro);
+  table.add("builtins.type.__new__", typeNew);
   table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);

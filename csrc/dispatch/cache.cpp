@@ -159,8 +159,18 @@ PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
   return PyObject_Vectorcall(entry.function.get(), args, 2, nullptr);
 }
 
+// Where the graph fails and something of the program would be lost by that, the call is left to CPython: null without an error.
+PyObject* runOrLeave(Entry& entry, PyObject** values, size_t count) {
+  if (!entry.replay.wanted) [[likely]]
+    return runEntry(entry, values, count);
+  BeforeGraph before(entry.replay, values);
+  PyObject* result = runEntry(entry, values, count);
+  if (!result && (entry.direct || isGraphFailure())) before.undo();
+  return result;
+}
+
 CallOutcome outcomeOf(std::shared_ptr<Entry> entry, PyObject** values, size_t count) {
-  PyObject* result = runEntry(*entry, values, count);
+  PyObject* result = runOrLeave(*entry, values, count);
   if (entry->suspended.empty() || !result) [[likely]]
     return {result, nullptr};
   return {result, std::move(entry)};

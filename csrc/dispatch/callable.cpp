@@ -37,10 +37,10 @@ bool mustRunEagerly(const Parts& parts) {
   return !parts.function || dispatchSettings().stance == Stance::ForceEager || CaptureScope::active() || eagerDepth() > 0;
 }
 
-// Generators and coroutines are not frames that a call runs: left to CPython.
+// Generators are not frames that a call runs: left to CPython. Async functions are not either, which the capture says.
 bool canCapture(PyObject* function) {
   auto* code = reinterpret_cast<PyCodeObject*>(reinterpret_cast<PyFunctionObject*>(function)->func_code);
-  return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) == 0;
+  return (code->co_flags & CO_GENERATOR) == 0;
 }
 
 CodeCache* cacheOf(Parts& parts) {

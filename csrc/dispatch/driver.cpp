@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/exceptions.h"
+#include "cpython/generators.h"
 #include "dispatch/frame_hook.h"
+#include "emit/generator_code.h"
 
 namespace cdynamo {
 
@@ -17,7 +19,8 @@ struct ActiveFrame {
   const ResumePoint* at = nullptr;
   ReturnTo returnTo = ReturnTo::Native;
   ObjectRef globals;
-  ObjectRef closure;  // tuple of cells, or null
+  ObjectRef closure;    // tuple of cells, or null
+  ObjectRef generator;  // whose body the frame is, running; or null
   std::vector<ObjectRef> values;
 
   PyObject** data() { return reinterpret_cast<PyObject**>(values.data()); }
@@ -30,7 +33,13 @@ class HandledException {
   ~HandledException() { PyErr_SetHandledException(outside_.get()); }
   HandledException(const HandledException&) = delete;
   HandledException& operator=(const HandledException&) = delete;
-  void set(const ActiveFrame& f) { PyErr_SetHandledException(f.at->handled ? f.values.back().get() : outside_.get()); }
+  PyObject* outside() const { return outside_ ? outside_.get() : Py_None; }
+  // As the innermost frame has it. A generator that handles none sees the one of who resumed it.
+  void set(const std::vector<ActiveFrame>& frames) {
+    size_t i = frames.size() - 1;
+    while (i > 0 && frames[i].generator && !frames[i].at->handled) i--;
+    PyErr_SetHandledException(frames[i].at->handled ? frames[i].values.back().get() : outside_.get());
+  }
 
  private:
   ObjectRef outside_;
@@ -57,6 +66,33 @@ PyObject* makePendingCall(PyObject* self, PyObject*) {
 
 PyMethodDef makePendingCallDef = {"call", makePendingCall, METH_NOARGS, nullptr};
 
+// Runs a generator to its next yield: the item, or null where it raised; `ended`: it returned that.
+struct GeneratorRun {
+  PyObject* generator;
+  bool ended = false;
+};
+
+PyObject* runGenerator(PyObject* self, PyObject*) {
+  auto* run = static_cast<GeneratorRun*>(PyCapsule_GetPointer(self, nullptr));
+  if (!run) return nullptr;
+  PyObject* result = nullptr;
+  run->ended = PyIter_Send(run->generator, Py_None, &result) == PYGEN_RETURN;
+  return result;
+}
+
+PyMethodDef runGeneratorDef = {"run", runGenerator, METH_NOARGS, nullptr};
+
+// Says that the pending exception has left the generator.
+void leaveByException(PyObject* generator) {
+  ObjectRef exception = takeException();
+  if (finishGenerator(generator) < 0) PyErr_WriteUnraisable(generator);
+  if (!PyErr_GivenExceptionMatches(exception.get(), PyExc_StopIteration)) return restoreException(exception.get());
+  ObjectRef error = checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration"));
+  PyException_SetContext(error.get(), ObjectRef(exception).release());
+  PyException_SetCause(error.get(), exception.release());
+  restoreException(error.get());
+}
+
 ObjectRef functionOf(PyCodeObject* code, const ActiveFrame& f) {
   ObjectRef function = checked(PyFunction_New(reinterpret_cast<PyObject*>(code), f.globals.get()));
   if (f.closure) checkedStatus(PyFunction_SetClosure(function.get(), f.closure.get()));
@@ -82,15 +118,18 @@ class Driver {
         goesOn = !isTooDeep() && runStep(frames_.back());
         if (!goesOn) {
           action = frames_.back().returnTo;
-          frames_.pop_back();
+          dropFrames(1);
         }
       } else {
         ObjectRef result = ObjectRef::steal(outcome.value);
+        bool ended = std::exchange(generatorEnded_, false);
         action = frames_[frames_.size() - count].returnTo;
-        frames_.resize(frames_.size() - count);
+        result ? frames_.resize(frames_.size() - count) : dropFrames(count);
         if (result && frames_.empty()) return result.release();
-        if (result) goesOn = resumeWith(std::move(result), action);
-        if (result && !goesOn) action = ReturnTo::Native;  // raised by the caller's own instruction
+        if (result) {
+          goesOn = ended ? endWith(std::move(result), action) : resumeWith(std::move(result), action);
+          if (!goesOn) action = ReturnTo::Native;  // raised by the caller's own instruction
+        }
       }
       if (!goesOn && !unwind(action)) return nullptr;
       outcome = eagerly ? goOnEagerly(count) : goOn(count);
@@ -103,6 +142,15 @@ class Driver {
     if (frames_.size() < static_cast<size_t>(Py_GetRecursionLimit())) return false;
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
     return true;
+  }
+
+  // Takes away the innermost frames, which an exception has left.
+  void dropFrames(size_t count) {
+    for (; count > 0; count--) {
+      ObjectRef generator = std::move(frames_.back().generator);
+      frames_.pop_back();
+      if (generator) leaveByException(generator.get());
+    }
   }
 
   // So many frames at most go on in one capture: in deep recursion the outer ones wait.
@@ -126,6 +174,7 @@ class Driver {
       f.returnTo = &frame == &entry.suspended.front() ? outermost : frame.returnTo;
       f.globals = frame.globals;
       for (size_t i = 0; i < frame.at->valueCount(); i++) f.values.push_back(take());
+      if (frame.at->isGenerator()) f.generator = take();
       const size_t cells = frame.at->cells;
       if (cells == 0) continue;
       f.closure = checked(PyTuple_New(static_cast<Py_ssize_t>(cells)));
@@ -136,7 +185,7 @@ class Driver {
   // False with an error set where the instruction raised and the frame does not handle it.
   bool runStep(ActiveFrame& f) {
     const ResumeStep& step = f.at->step();
-    handled_.set(f);
+    handled_.set(frames_);
     ObjectRef out = runEagerly(step.code.get(), f);
     if (!out) return false;
     Py_ssize_t size = PyTuple_GET_SIZE(out.get());
@@ -153,13 +202,16 @@ class Driver {
 
   // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is.
   CallOutcome goOn(size_t& count) {
+    // The one that resumed a generator goes on together with it.
     count = std::min(frames_.size(), kMostTogether);
+    while (frames_[frames_.size() - count].generator) count++;
     std::vector<ResumeChain::Frame> chain;
     std::vector<PyObject*> values, cells;
     for (size_t i = frames_.size() - count; i < frames_.size(); i++) {
       ActiveFrame& f = frames_[i];
       chain.push_back({f.at, chain.empty() ? ReturnTo::Native : f.returnTo, f.globals});
       values.insert(values.end(), f.data(), f.data() + f.values.size());
+      if (f.generator) values.push_back(f.generator.get());
       if (f.closure)
         cells.insert(cells.end(), &PyTuple_GET_ITEM(f.closure.get(), 0), &PyTuple_GET_ITEM(f.closure.get(), 0) + PyTuple_GET_SIZE(f.closure.get()));
     }
@@ -171,8 +223,8 @@ class Driver {
       for (size_t i = 0; i < cells.size(); i++) PyTuple_SET_ITEM(closure.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(cells[i]).release());
       checkedStatus(PyFunction_SetClosure(function.get(), closure.get()));
     }
-    handled_.set(innermost);
-    FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get()};
+    handled_.set(frames_);
+    FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get(), handled_.outside()};
     CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
     return goOnEagerly(count);
@@ -181,8 +233,57 @@ class Driver {
   CallOutcome goOnEagerly(size_t& count) {
     count = 1;
     ActiveFrame& innermost = frames_.back();
-    handled_.set(innermost);
+    handled_.set(frames_);
+    if (innermost.generator) return {goOnInGenerator(innermost).release(), nullptr};
     return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
+  }
+
+  // Another generator runs from here to the next yield; ours is then put where that one stands. Its exceptions are taken from
+  // the frame as they are.
+  ObjectRef goOnInGenerator(ActiveFrame& f) {
+    const ResumePoint& at = *f.at;
+    SuspendedGenerator state;
+    state.at = at.index;
+    state.entered = true;
+    for (int slot = 0; slot < at.code->localsplusCount(); slot++)
+      if (!at.code->isCellOrFree(slot)) state.bound.push_back(std::find(at.locals.begin(), at.locals.end(), slot) != at.locals.end());
+    state.stack = at.stack;
+    state.handling = at.handled;
+    Ref<PyCodeObject> code = generatorCode(*at.code, state, false);
+    skipCode(code.object());
+    ObjectRef function = functionOf(code.get(), f);
+    GeneratorRun run{nullptr};
+    ObjectRef other = checked(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
+    run.generator = other.get();
+    f.values.clear();
+    ObjectRef capsule = checked(PyCapsule_New(&run, nullptr, nullptr));
+    ObjectRef next = checked(PyCFunction_New(&runGeneratorDef, capsule.get()));
+    ObjectRef result = callBelowCarriers({next.get(), nullptr, 0});
+    if (!result) return nullptr;
+    generatorEnded_ = run.ended;
+    if (run.ended)
+      checkedStatus(finishGenerator(f.generator.get()));
+    else
+      placeGenerator(f.generator.get(), *at.code, state, other.get());
+    return result;
+  }
+
+  // Puts the generator where the other one stands, whose code was made of its own.
+  static void placeGenerator(PyObject* generator, const Code& code, const SuspendedGenerator& state, PyObject* other) {
+    GeneratorFrame from;
+    CD_CHECK(readGenerator(other, &from) && from.started, "a generator that gave an item does not wait");
+    const Code& entered = decode(from.code);
+    InstrIndex at = yieldOf(code, state, entered, entered.indexOf(UnitOffset{from.unit}.bytes()));
+    std::vector<PyObject*> slots;
+    for (int slot = 0; slot < code.localsplusCount(); slot++) {
+      int there = 0;
+      while (there < entered.localsplusCount() && PyUnicode_Compare(entered.localName(there), code.localName(slot)) != 0) there++;
+      CD_CHECK(there < entered.localsplusCount(), "a generator's local is missing in the code made of it");
+      slots.push_back(from.slots[there]);
+    }
+    setGenerator(generator, code.at(at).offset.value / 2, slots.data(), from.stack, from.stackDepth, from.handled);
+    // The other one dies without closing anything.
+    checkedStatus(finishGenerator(other));
   }
 
   static void follow(ActiveFrame& f, const ResumeEdge& edge, const ObjectRef& first, const ObjectRef& second) {
@@ -220,6 +321,17 @@ class Driver {
     return true;
   }
 
+  // The same where the instruction resumed a generator that has returned.
+  bool endWith(ObjectRef result, ReturnTo action) {
+    if (action != ReturnTo::Next && action != ReturnTo::Sent) {
+      setStopIteration(result.get());
+      return false;
+    }
+    ActiveFrame& f = frames_.back();
+    follow(f, f.at->exhaustedEdge(action), result, nullptr);
+    return true;
+  }
+
   // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
   // result of the frame that raised it would have done.
   bool unwind(ReturnTo ended) {
@@ -227,7 +339,7 @@ class Driver {
       ActiveFrame& f = frames_.back();
       if (ended == ReturnTo::Next && PyErr_ExceptionMatches(PyExc_StopIteration)) {
         PyErr_Clear();
-        follow(f, f.at->exhaustedEdge(), nullptr, nullptr);
+        follow(f, f.at->exhaustedEdge(ReturnTo::Next), nullptr, nullptr);
         return true;
       }
       ended = f.returnTo;
@@ -241,7 +353,7 @@ class Driver {
         follow(f, *edge, exception, checked(PyLong_FromLong(0)));
         return true;
       }
-      frames_.pop_back();
+      dropFrames(1);
     }
     return false;
   }
@@ -252,12 +364,16 @@ class Driver {
     ensureTraceback(f);
     ObjectRef function = functionOf(code, f);
     skipCode(reinterpret_cast<PyObject*>(code));
+    return callBelowCarriers({function.get(), f.data(), f.values.size()});
+  }
+
+  ObjectRef callBelowCarriers(PendingCall call) {
     FrameHookScope hook(root_->options(), limit_);
     const size_t outside = std::min(frames_.size() - 1, kMostCarriers);
-    if (outside == 0) return ObjectRef::steal(PyObject_Vectorcall(function.get(), f.data(), f.values.size(), nullptr));
+    if (outside == 0) return ObjectRef::steal(PyObject_Vectorcall(call.function, call.args, call.count, nullptr));
     std::vector<PendingCall> pending(outside + 1);
     std::vector<ObjectRef> carriers(outside), callees(outside);
-    pending[outside] = {function.get(), f.data(), f.values.size()};
+    pending[outside] = call;
     for (size_t i = outside; i-- > 0;) {
       ObjectRef capsule = checked(PyCapsule_New(&pending[i + 1], nullptr, nullptr));
       callees[i] = checked(PyCFunction_New(&makePendingCallDef, capsule.get()));
@@ -300,6 +416,7 @@ class Driver {
   int limit_;
   HandledException handled_;
   std::vector<ActiveFrame> frames_;
+  bool generatorEnded_ = false;  // the last value that goOnEagerly gave is what a generator returned
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/replay.h"
 #include "emit/resume.h"
 #include "guards/program.h"
 
@@ -25,6 +26,7 @@ struct Entry {
   // Not empty: the capture ended in a break. The result is a tuple of what these frames, outermost first, carry over: the
   // values of each, then its cells.
   std::vector<ResumeChain::Frame> suspended;
+  ReplayPlan replay;        // what to do where the graph fails
   bool eagerAfter = false;  // the rest of the innermost of them is not captured
   // What the front calls this capture, a str such as "0/1" that reports of misses begin with; or null.
   ObjectRef record;

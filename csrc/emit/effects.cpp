@@ -12,8 +12,7 @@ void Rebuilder::writeBack(HeapValue* h) {
       if (!as<ListValue>(h)->loaded) {
         fillContents(h, h, h->type == dequeType() ? h->type : &PyList_Type);
       } else if (h->type == &PyList_Type) {
-        loadAll(as<ListValue>(h)->items);
-        a.buildList(static_cast<int>(as<ListValue>(h)->items.size()));
+        loadList(as<ListValue>(h)->items);
         load(h);
         a.loadConst(keep(checked(PySlice_New(nullptr, nullptr, nullptr))));
         a.storeSubscr();
@@ -38,6 +37,8 @@ void Rebuilder::writeBack(HeapValue* h) {
     case Kind::Instance:
       for (auto& [slot, v] : as<InstanceValue>(h)->slots) setAttribute(h, slot.get(), v);
       break;
+    case Kind::Generator: placeExisting(as<GeneratorValue>(h)); break;
+    case Kind::Iterator: moveExisting(as<IteratorValue>(h)); break;
     default: refuse(h);
   }
 }
@@ -54,9 +55,12 @@ void Rebuilder::writeDict(DictValue* d) {
   PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
   std::unordered_map<DictKey, bool, DictKeyHash, DictKeyEqual> deleted;
   for (const DictEntry& e : d->entries) {
-    if (!e.written || e.value || !e.key.constant) continue;
+    if (!e.written || e.value) continue;
+    auto* held = e.key.asked ? dynamic_cast<HeapValue*>(e.key.value) : nullptr;
+    PyObject* key = held ? held->real.get() : e.key.constant;
+    if (!key) continue;
     // Deleted, unless it never was there.
-    int had = PyDict_Contains(d->real.get(), e.key.constant);
+    int had = PyDict_Contains(d->real.get(), key);
     if (had <= 0) {
       PyErr_Clear();
       continue;
@@ -73,6 +77,8 @@ void Rebuilder::writeDict(DictValue* d) {
   }
   for (const DictEntry& e : d->entries) {
     if (!e.written || !e.value) continue;
+    if (e.key.effects) refuse(d, " with a key whose __hash__ has effects");
+    completeKey(e.key);
     if (plain) {
       load(e.value);
       load(d);

@@ -1,8 +1,10 @@
 #include "emit/emitter.h"
 
 #include "base/lookup.h"
+#include "emit/helpers.h"
 #include "emit/late_calls.h"
 #include "emit/rebuild.h"
+#include "interp/intrinsics.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -33,17 +35,34 @@ class Emitter : public Rebuilder {
   }
 
  private:
-  // Calls the graph.
+  // Makes the early calls and calls the graph.
   void begin() {
     a.prologue();
+    for (const LateCall& call : t.earlyCalls()) {
+      earlySlots.push_back(a.spec().addLocal(name(("early_" + std::to_string(earlySlots.size())).c_str())));
+      emitLateCall(a, call, [&](Value* v) { load(v); });
+      a.storeFast(earlySlots.back());
+    }
     if (t.graph.hasWork()) {
       a.loadConst(emitted.graphBox.get());
       a.loadConst(number(0));
       a.binarySubscr();
-      a.loadFast(kInputs);
+      loadInputs();
       a.callFunctionEx(false);
       a.storeFast(kOutputs);
     }
+  }
+
+  // The graph's inputs in one tuple: what the guard program read, then the numbers of early calls that operations use.
+  void loadInputs() {
+    std::vector<int> used;
+    for (const Node& node : t.graph.nodes())
+      if (node.op == NodeOp::Placeholder && node.earlyCall >= 0) used.push_back(earlySlots[static_cast<size_t>(node.earlyCall)]);
+    if (used.empty()) return a.loadFast(kInputs);
+    a.loadConst(withNumbersFunction());
+    a.loadFast(kInputs);
+    for (int slot : used) a.loadFast(slot);
+    a.call(static_cast<int>(used.size()) + 1);
   }
 
   // The result is on the stack: everything is rebuilt before anything is written back.
@@ -52,12 +71,23 @@ class Emitter : public Rebuilder {
     replayOutput(false);
     for (HeapValue* h : t.mutated()) writeBack(h);
     replayOutput(true);
+    dropAbandoned();
     emitEnteredStates(gradAtEntry);
     for (const Settings::Change& change : t.settings.changed()) emitSetting(change.now);
     a.returnValue();
     emitted.code = a.finish();
     emitted.objects = std::move(objects);
     return std::move(emitted);
+  }
+
+  // Generators inside try or with that nothing holds any more: CPython runs their handlers when they die.
+  void dropAbandoned() {
+    for (const auto& value : t.arena()) {
+      auto* g = value->kind == Kind::Generator ? as<GeneratorValue>(value.get()) : nullptr;
+      if (!g || g->real || isBuilt(g) || !mustBeClosed(g)) continue;
+      load(g);
+      a.popTop();
+    }
   }
 
   // Closes in the graph the torch contexts that are still entered, and writes code that enters them again, by the real
@@ -104,8 +134,8 @@ class Emitter : public Rebuilder {
   }
 
   bool tryDirect(Value* result, bool gradAtEntry) {
-    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || gradEnabled() != gradAtEntry || !t.graph.hasWork() ||
-        !t.enteredStates().empty() || !t.settings.changed().empty())
+    if (!isTensor(result) || result->source || !t.mutated().empty() || !t.effects().empty() || !t.earlyCalls().empty() ||
+        gradEnabled() != gradAtEntry || !t.graph.hasWork() || !t.enteredStates().empty() || !t.settings.changed().empty())
       return false;
     auto* tensor = as<TensorValue>(result);
     if (!tensor->attrs.empty() || tensor->type != tensorType()) return false;
@@ -130,6 +160,8 @@ class Emitter : public Rebuilder {
       if (h->kind == Kind::Dict)
         for (const DictEntry& e : as<DictValue>(h)->entries)
           if (e.written) build(e.value);
+      if (h->kind == Kind::Generator)
+        for (Value* v : heldBy(as<GeneratorValue>(h))) build(v);
       if (h->kind == Kind::Cell) build(as<CellValue>(h)->contents);
       if (h->kind == Kind::Instance)
         for (auto& [slot, v] : as<InstanceValue>(h)->slots) build(v);

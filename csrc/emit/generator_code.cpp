@@ -78,7 +78,7 @@ class EntryCode {
       else
         a.emit(Op::LoadFastAndClear, unbound_);
     }
-    a.loadNone();
+    if (!state_.entered) a.loadNone();
     std::vector<Label> labels = a.newLabels(code_.size());
     a.jump(labels[static_cast<size_t>(state_.at)]);
     a.copyCode(code_, labels, slots);
@@ -117,6 +117,33 @@ Ref<PyCodeObject> generatorCode(const Code& code, const SuspendedGenerator& stat
   Ref<PyCodeObject> result = made.entry;
   cache().emplace(std::move(key), std::move(made));
   return result;
+}
+
+InstrIndex yieldOf(const Code& code, const SuspendedGenerator& state, const Code& entered, InstrIndex at) {
+  // The code has what can be reached from the state, in the same order.
+  std::vector<bool> seen(static_cast<size_t>(code.size()), false);
+  std::vector<InstrIndex> open{state.at};
+  while (!open.empty()) {
+    InstrIndex i = open.back();
+    open.pop_back();
+    if (i < 0 || seen[static_cast<size_t>(i)]) continue;
+    seen[static_cast<size_t>(i)] = true;
+    const Instr& in = code.at(i);
+    if (operandOf(in.op) == Operand::Jump) open.push_back(in.target);
+    if (fallsThrough(in.op)) open.push_back(i + 1);
+    if (const Handler* handler = code.handlerOf(i)) open.push_back(handler->target);
+  }
+  std::vector<InstrIndex> yields;
+  for (InstrIndex i = 0; i < code.size(); i++)
+    if (seen[static_cast<size_t>(i)] && code.at(i).op == Op::YieldValue) yields.push_back(i);
+  size_t number = 0, all = 0;
+  for (InstrIndex i = 0; i < entered.size(); i++) {
+    if (entered.at(i).op != Op::YieldValue) continue;
+    if (i < at) number++;
+    all++;
+  }
+  CD_CHECK(all == yields.size() && at >= 0 && entered.at(at).op == Op::YieldValue, "the yields of a generator's two codes differ");
+  return yields[number];
 }
 
 void clearGeneratorCodes() { cache().clear(); }

@@ -13,6 +13,7 @@ struct SuspendedGenerator {
   std::vector<bool> stack;  // false: the unbound marker
   bool handling = false;    // inside an except block: the exception is the last argument
   bool selfFirst = false;   // the first argument is for super() alone
+  bool entered = false;     // `at` is any instruction, and the first next() goes on there
 
   auto operator<=>(const SuspendedGenerator&) const = default;
 };
@@ -22,5 +23,7 @@ struct SuspendedGenerator {
 // says; finished: it ends at once. From a cache.
 Ref<PyCodeObject> generatorCode(const Code& code, const SuspendedGenerator& state, bool finished);
 void clearGeneratorCodes();
+// The yield of the original that instruction `at` of the code made for the state (entered) is.
+InstrIndex yieldOf(const Code& code, const SuspendedGenerator& state, const Code& entered, InstrIndex at);
 
 }  // namespace cdynamo

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "cpython/set_layout.h"
+#include "cpython/iterators.h"
+#include "torch/bridge.h"
 
 namespace cdynamo {
 
@@ -23,11 +25,44 @@ PyObject* advance(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return ObjectRef::share(args[0]).release();
 }
 
+PyObject* advanceNumber(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2 || Py_TYPE(args[0]) != &PyEnum_Type) {
+    PyErr_SetString(PyExc_TypeError, "advance_number(enumerate, n)");
+    return nullptr;
+  }
+  Py_ssize_t n = PyLong_AsSsize_t(args[1]);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  advanceEnumerate(args[0], n);
+  return ObjectRef::share(args[0]).release();
+}
+
 PyObject* sequenceIterator(PyObject*, PyObject* sequence) { return PySeqIter_New(sequence); }
 
 PyObject* copySet(PyObject*, PyObject* set) { return cloneSet(set); }
 
+PyObject* withNumbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count < 1 || !PyTuple_CheckExact(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "with_numbers(inputs, *numbers)");
+    return nullptr;
+  }
+  Py_ssize_t given = PyTuple_GET_SIZE(args[0]);
+  ObjectRef all = ObjectRef::steal(PyTuple_New(given + count - 1));
+  if (!all) return nullptr;
+  for (Py_ssize_t i = 0; i < given; i++) PyTuple_SET_ITEM(all.get(), i, ObjectRef::share(PyTuple_GET_ITEM(args[0], i)).release());
+  for (Py_ssize_t i = 1; i < count; i++) {
+    PyObject* tensor = makeNumberTensor(args[i]);
+    if (tensor == nullptr) {
+      PyErr_SetString(PyExc_OverflowError, "a random number that no tensor can hold");
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(all.get(), given + i - 1, tensor);
+  }
+  return all.release();
+}
+
+PyMethodDef kWithNumbers = {"with_numbers", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(withNumbers)), METH_FASTCALL, nullptr};
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
+PyMethodDef kAdvanceNumber = {"advance_number", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advanceNumber)), METH_FASTCALL, nullptr};
 PyMethodDef kSequenceIterator = {"sequence_iterator", sequenceIterator, METH_O, nullptr};
 PyMethodDef kCopySet = {"copy_set", copySet, METH_O, nullptr};
 
@@ -37,6 +72,16 @@ PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&
 
 PyObject* advanceFunction() {
   static PyObject* function = functionOf(kAdvance);
+  return function;
+}
+
+PyObject* advanceNumberFunction() {
+  static PyObject* function = functionOf(kAdvanceNumber);
+  return function;
+}
+
+PyObject* withNumbersFunction() {
+  static PyObject* function = functionOf(kWithNumbers);
   return function;
 }
 

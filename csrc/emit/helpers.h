@@ -6,6 +6,10 @@ namespace cdynamo {
 
 // advance(iterator, n) -> iterator, after n calls of next() on it, or fewer where it ends. Borrowed.
 PyObject* advanceFunction();
+// advance_number(enumerate, n) -> enumerate: the number of its next item grows by n, and no item is taken. Borrowed.
+PyObject* advanceNumberFunction();
+// with_numbers(inputs, *numbers) -> the inputs and the numbers as tensors in one tuple. Borrowed.
+PyObject* withNumbersFunction();
 // sequence_iterator(sequence) -> the iterator of the __getitem__ protocol, whatever the type says. Borrowed.
 PyObject* sequenceIteratorFunction();
 

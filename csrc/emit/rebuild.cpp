@@ -1,5 +1,6 @@
 #include "emit/rebuild.h"
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "emit/helpers.h"
 #include "emit/late_calls.h"
@@ -65,7 +66,8 @@ void Rebuilder::loadTemp(Value* v) { a.loadFast(temps_.at(v)); }
 bool Rebuilder::isFresh(PyObject* object) { return PyExceptionInstance_Check(object) || Py_TYPE(object) == &PyBaseObject_Type; }
 
 bool Rebuilder::isLeaf(Value* v) const {
-  if (v->kind == Kind::Real) return !isFresh(realObject(v)) && !PyTraceBack_Check(realObject(v));
+  if (v->kind == Kind::Number) return true;
+  if (v->kind == Kind::Real) return !isFresh(realObject(v)) && !PyTraceBack_Check(realObject(v)) && !t.localClass(realObject(v));
   if (v->kind == Kind::Tensor) return as<TensorValue>(v)->attrs.empty() && as<TensorValue>(v)->type == tensorType();
   auto* heap = dynamic_cast<HeapValue*>(v);
   return heap && heap->real;
@@ -110,6 +112,31 @@ void Rebuilder::load(Value* v) {
   if (depth_ == 0) fillAll();
 }
 
+void Rebuilder::loadList(const std::vector<Value*>& items) {
+  constexpr size_t kPiece = 64;
+  if (items.size() <= kPiece) {
+    loadAll(items);
+    return a.buildList(static_cast<int>(items.size()));
+  }
+  a.buildList(0);
+  for (size_t at = 0; at < items.size(); at += kPiece) {
+    auto begin = items.begin() + static_cast<ptrdiff_t>(at);
+    std::vector<Value*> piece(begin, begin + static_cast<ptrdiff_t>(std::min(kPiece, items.size() - at)));
+    loadAll(piece);
+    a.buildList(static_cast<int>(piece.size()));
+    a.emit(Op::ListExtend, 1);
+  }
+}
+
+void Rebuilder::loadTuple(const std::vector<Value*>& items) {
+  if (items.size() <= 64) {
+    loadAll(items);
+    return a.buildTuple(static_cast<int>(items.size()));
+  }
+  loadList(items);
+  a.emit(Op::ListToTuple, 0);
+}
+
 void Rebuilder::loadAll(const std::vector<Value*>& items) {
   for (Value* v : items) load(v);
 }
@@ -129,10 +156,18 @@ void Rebuilder::make(Value* v) {
     case Kind::Real: return makeReal(v);
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(v);
-      if (tensor->type != tensorType()) refuse(v);
-      a.loadFast(kOutputs);
-      a.loadConst(number(outputOf(tensor->node)));
-      a.binarySubscr();
+      if (tensor->type != tensorType()) a.loadConst(attributeOf(*tensorType(), "as_subclass"));
+      if (tensor->node->op == NodeOp::Placeholder && tensor->node->source) {
+        loadObject(tensor->node->source);
+      } else {
+        a.loadFast(kOutputs);
+        a.loadConst(number(outputOf(tensor->node)));
+        a.binarySubscr();
+      }
+      if (tensor->type != tensorType()) {
+        a.loadConst(asObject(tensor->type));
+        a.call(2);
+      }
       storeTemp(v);
       if (tensor->attrs.empty()) return;
       return later([this, tensor] {
@@ -180,15 +215,38 @@ void Rebuilder::make(Value* v) {
     case Kind::Super: {
       auto* s = as<SuperValue>(v);
       a.loadConst(asObject(&PySuper_Type));
-      a.loadConst(asObject(s->thisClass));
-      load(s->self);
-      a.call(2);
+      loadType(s->thisClass);
+      if (s->self) load(s->self);
+      a.call(s->self ? 2 : 1);
       return storeTemp(v);
     }
     case Kind::Property: {
       auto* p = as<PropertyValue>(v);
       a.loadConst(asObject(p->type));
-      load(p->get);
+      if (p->type == &PyProperty_Type) {
+        for (Value* part : {p->get, p->set, p->del, p->doc}) load(part ? part : t.none());
+        a.call(4);
+      } else {
+        load(p->get);
+        a.call(1);
+      }
+      return storeTemp(v);
+    }
+    case Kind::Number: {
+      auto* number = as<NumberValue>(v);
+      if (number->earlyCall >= 0) {
+        a.loadFast(earlySlots[static_cast<size_t>(number->earlyCall)]);
+      } else {
+        a.loadFast(kOutputs);
+        a.loadConst(this->number(outputOf(number->node)));
+        a.binarySubscr();
+      }
+      return storeTemp(v);
+    }
+    case Kind::Array: {
+      auto* array = as<ArrayValue>(v);
+      a.loadConst(importedObject("cdynamo._numpy", array->type == ndarrayType() ? "to_array" : "to_scalar"));
+      load(array->tensor);
       a.call(1);
       return storeTemp(v);
     }
@@ -200,7 +258,8 @@ void Rebuilder::make(Value* v) {
 
 void Rebuilder::makeReal(Value* v) {
   PyObject* object = realObject(v);
-  if (PyTraceBack_Check(object)) refuse(v);
+  if (PyTraceBack_Check(object)) return makeTraceback(v);
+  if (t.localClass(object)) return makeClass(v);
   if (PyExceptionInstance_Check(object)) return makeRealException(v);
   a.loadConst(asObject(&PyBaseObject_Type));
   a.call(0);
@@ -216,8 +275,7 @@ void Rebuilder::makeList(ListValue* l) {
   bool built = true;
   for (Value* v : l->items) built = built && isBuilt(v);
   if (l->type == &PyList_Type && built) {
-    loadAll(l->items);
-    a.buildList(static_cast<int>(l->items.size()));
+    loadList(l->items);
     return storeTemp(l);
   }
   if (l->type == &PyList_Type) {
@@ -237,10 +295,9 @@ void Rebuilder::makeList(ListValue* l) {
 void Rebuilder::makeTuple(TupleValue* v, PyTypeObject* type) {
   bool python = type != &PyTuple_Type && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && attributeOf(*type, "__new__") != nullptr;
   if (python) python = PyObject_HasAttrString(asObject(type), "_make") != 0;
-  if (type != &PyTuple_Type) a.loadConst(python ? attributeOf(PyTuple_Type, "__new__") : asObject(type));
-  if (python) a.loadConst(asObject(type));
-  loadAll(v->items);
-  a.buildTuple(static_cast<int>(v->items.size()));
+  if (python) a.loadConst(attributeOf(PyTuple_Type, "__new__"));
+  if (type != &PyTuple_Type) loadType(type);
+  loadTuple(v->items);
   if (type != &PyTuple_Type) a.call(python ? 2 : 1);
   storeTemp(v);
 }
@@ -255,7 +312,8 @@ void Rebuilder::makeDict(DictValue* d) {
   int live = 0;
   for (const DictEntry& e : d->entries) {
     if (!e.value) continue;
-    built = built && isBuilt(e.value) && isBuilt(e.key.value);
+    if (e.key.effects) refuse(d, " with a key whose __hash__ has effects");
+    built = built && !e.key.asked && isBuilt(e.value) && isBuilt(e.key.value);
     live++;
   }
   if (built) {
@@ -277,6 +335,8 @@ void Rebuilder::makeDict(DictValue* d) {
 }
 
 void Rebuilder::makeSet(SetValue* s) {
+  for (const DictKey& k : s->items)
+    if (k.effects) refuse(s, " with an item whose __hash__ has effects");
   if (s->start) {
     a.loadConst(copySetFunction());
     a.loadConst(s->start.get());
@@ -288,6 +348,7 @@ void Rebuilder::makeSet(SetValue* s) {
   a.loadConst(asObject(s->type));
   bool frozen = s->type == &PyFrozenSet_Type;
   if (frozen) {
+    for (const DictKey& k : s->items) completeKey(k);
     for (const DictKey& k : s->items) load(k.value);
     a.buildList(static_cast<int>(s->items.size()));
   }
@@ -296,8 +357,16 @@ void Rebuilder::makeSet(SetValue* s) {
   if (!frozen && !s->history.empty()) later([this, s] { replay(s, s); });
 }
 
+void Rebuilder::completeKey(const DictKey& k) {
+  if (!k.asked) return;
+  load(k.value);
+  a.popTop();
+  fillAll();
+}
+
 void Rebuilder::replay(Value* self, SetValue* s) {
   using Change = SetValue::Change;
+  for (const Change& change : s->history) completeKey(change.key);
   for (size_t i = 0; i < s->history.size();) {
     const Change& first = s->history[i];
     if (first.what == Change::Call) {
@@ -335,6 +404,7 @@ void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* bas
     bool plain = contents->type == &PyDict_Type;
     for (const DictEntry& e : as<DictValue>(contents)->entries) {
       if (!e.value) continue;
+      completeKey(e.key);
       if (plain) {
         loadAll({e.value, self, e.key.value});
         a.storeSubscr();
@@ -351,8 +421,7 @@ void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* bas
   if (items.empty()) return;
   a.loadConst(attributeOf(*base, "extend"));
   load(self);
-  loadAll(items);
-  a.buildList(static_cast<int>(items.size()));
+  loadList(items);
   a.call(2);
   a.popTop();
 }
@@ -466,7 +535,7 @@ void Rebuilder::makeInstance(InstanceValue* i) {
   }
   if (type == partialType()) return makePartial(i);
   if (i->exceptionArgs) return makeException(i);
-  PyTypeObject* base = &PyBaseObject_Type;
+  PyTypeObject* base = i->core ? coreType(type) : &PyBaseObject_Type;
   if (i->contents)
     base = i->contents->kind == Kind::List         ? &PyList_Type
            : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
@@ -474,14 +543,17 @@ void Rebuilder::makeInstance(InstanceValue* i) {
            : PyType_IsSubtype(type, &PyODict_Type) ? &PyODict_Type
                                                    : &PyDict_Type;
   a.loadConst(attributeOf(*base, "__new__"));
-  a.loadConst(asObject(type));
+  loadType(type);
   bool immutable = i->contents && (i->contents->kind == Kind::Tuple || base == &PyFrozenSet_Type);
   if (immutable) {
     auto items = i->contents->kind == Kind::Tuple ? as<TupleValue>(i->contents)->items : unorderedItems(t, i->contents);
+    if (i->contents->kind == Kind::Set)
+      for (const DictKey& k : as<SetValue>(i->contents)->items) completeKey(k);
     loadAll(items);
     a.buildTuple(static_cast<int>(items.size()));
   }
-  a.call(immutable ? 2 : 1);
+  if (i->core) load(i->core);
+  a.call(immutable || i->core ? 2 : 1);
   storeTemp(i);
   later([this, i, base, immutable] {
     if (i->contents && !immutable) fillContents(i, i->contents, base);

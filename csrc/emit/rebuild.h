@@ -26,6 +26,9 @@ class Rebuilder {
   // [..] -> [.., v]. Throws Unsupported(Unreconstructable).
   void load(Value* v);
   void loadAll(const std::vector<Value*>& items);
+  // A new list or tuple of them; long ones are made piece by piece, so that the stack stays low.
+  void loadList(const std::vector<Value*>& items);
+  void loadTuple(const std::vector<Value*>& items);
   // An object that the guard program reads.
   void loadObject(const Source* s);
 
@@ -35,6 +38,9 @@ class Rebuilder {
   void fillContents(Value* self, HeapValue* contents, PyTypeObject* base);
   // Replays what the trace did to an existing object, once.
   void writeBack(HeapValue* h);
+
+  // What a generator that waits at a yield holds: its slots, its stack, the exception that it handles. Null: unbound.
+  static std::vector<Value*> heldBy(const GeneratorValue* g);
 
   // Number of the graph output that is this node.
   int outputOf(Node* node);
@@ -50,6 +56,7 @@ class Rebuilder {
   Trace& t;
   Assembler a;
   std::vector<const Source*> objects;  // what the second argument holds
+  std::vector<int> earlySlots;         // locals with what the early calls gave
 
  private:
   // ---- temporaries: what was made ----
@@ -78,9 +85,17 @@ class Rebuilder {
   void makePartial(InstanceValue* i);
   void fillAttributes(InstanceValue* i);
 
+  // Makes a key whose __hash__ is Python code, with all that it looks at.
+  void completeKey(const DictKey& k);
+
+  // rebuild_classes.cpp
+  void makeClass(Value* v);
+  void loadType(PyTypeObject* type);
+
   // rebuild_exceptions.cpp
   void makeException(InstanceValue* i);
   void makeRealException(Value* v);
+  void makeTraceback(Value* v);
   void addTraceback(Value* exception);
 
   // rebuild_iterators.cpp
@@ -89,6 +104,7 @@ class Rebuilder {
   void makeReversed(IteratorValue* it);
   void makeDictIterator(IteratorValue* it);
   void makeGroups(InstanceValue* i);
+  void moveExisting(IteratorValue* it);
   bool makeStandIn(InstanceValue* i);       // false: no object of the library can be made of it
   bool makeKeyFunction(FunctionValue* fn);  // functools.cmp_to_key; false: another function
   void loadInner(Value* iterator);          // of zip, map, ...: iter() must give it back as it is
@@ -100,6 +116,7 @@ class Rebuilder {
   // rebuild_generators.cpp
   void makeGenerator(GeneratorValue* g);
   void makeFreshGenerator(GeneratorValue* g);
+  void placeExisting(GeneratorValue* g);
   Value* selfForSuper(const FrameState& f);
 
   // effects.cpp

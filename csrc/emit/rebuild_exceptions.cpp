@@ -25,7 +25,7 @@ void Rebuilder::makeException(InstanceValue* i) {
   PyTypeObject* base = cBase(i->type);
   auto args = itemsOf(t, i->exceptionArgs);
   a.loadConst(attributeOf(*base, "__new__"));
-  a.loadConst(reinterpret_cast<PyObject*>(i->type));
+  loadType(i->type);
   loadAll(args);
   // A group looks at its members.
   if (PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup))) fillAll();
@@ -52,13 +52,25 @@ void Rebuilder::makeException(InstanceValue* i) {
 }
 
 void Rebuilder::addTraceback(Value* exception) {
-  auto found = t.tracebacks.find(exception);
-  if (found == t.tracebacks.end()) return;
+  const auto* places = t.placesOf(exception);
+  if (!places) return;
   a.loadConst(tracebackAdder());
   load(exception);
-  a.loadConst(keep(tracebackPlaces(found->second)));
+  a.loadConst(keep(tracebackPlaces(*places)));
   a.call(2);
   a.popTop();
+}
+
+// A traceback is part of its exception's: without the entries that were added since it was read.
+void Rebuilder::makeTraceback(Value* v) {
+  const Trace::Traceback* part = t.asTraceback(v);
+  const auto* places = part ? t.placesOf(part->exception) : nullptr;
+  if (!places || places->size() < part->count) refuse(v);
+  load(part->exception);
+  fillAll();
+  a.loadAttr("__traceback__");
+  for (size_t i = part->count; i < places->size(); i++) a.loadAttr("tb_next");
+  storeTemp(v);
 }
 
 void Rebuilder::makeRealException(Value* v) {

@@ -4,6 +4,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "emit/generator_code.h"
+#include "emit/generator_helpers.h"
 #include "emit/rebuild.h"
 #include "interp/frame.h"
 #include "interp/protocol.h"
@@ -44,8 +45,15 @@ void Rebuilder::makeFreshGenerator(GeneratorValue* g) {
 
 void Rebuilder::makeGenerator(GeneratorValue* g) {
   const FrameState& f = *g->frame;
-  if (g->running) refuse(g, ", which is running");
+  if (g->running) {
+    // Its frame is carried by itself.
+    a.loadConst(runningGeneratorFunction());
+    load(g->function);
+    a.call(1);
+    return storeTemp(g);
+  }
   if (!g->started && !g->finished) return makeFreshGenerator(g);
+  if (g->type != &PyGen_Type && !g->finished) refuse(g, ", which has begun");
   const Code& code = *f.code;
   SuspendedGenerator state;
   std::vector<Value*> arguments, cells;
@@ -101,6 +109,36 @@ void Rebuilder::makeGenerator(GeneratorValue* g) {
   a.call(static_cast<int>(arguments.size()));
   advance(1);
   storeTemp(g);
+}
+
+std::vector<Value*> Rebuilder::heldBy(const GeneratorValue* g) {
+  if (g->running || g->finished || !g->frame) return {};
+  std::vector<Value*> held = g->frame->locals;
+  held.insert(held.end(), g->frame->stack.begin(), g->frame->stack.end());
+  held.push_back(g->handled);
+  for (Value*& v : held)
+    if (v && v->kind == Kind::Unbound) v = nullptr;
+  return held;
+}
+
+void Rebuilder::placeExisting(GeneratorValue* g) {
+  const bool waits = !g->running && !g->finished;
+  a.loadConst(waits ? placeGeneratorFunction() : g->running ? leaveGeneratorFunction() : endGeneratorFunction());
+  load(g);
+  if (waits) {
+    const FrameState& f = *g->frame;
+    a.loadConst(number(f.code->at(f.ip).offset.value / 2));
+    std::vector<Value*> held = heldBy(g);
+    for (Value* v : held) {
+      if (v)
+        load(v);
+      else
+        a.loadConst(unboundSlot());
+    }
+    a.buildTuple(static_cast<int>(held.size()));
+  }
+  a.call(waits ? 3 : 1);
+  a.popTop();
 }
 
 // super() without arguments reads the first slot of the frame: where the code may call it and that slot is not a plain

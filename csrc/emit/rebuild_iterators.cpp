@@ -277,6 +277,7 @@ void Rebuilder::makeIterator(IteratorValue* it) {
       a.call(static_cast<int>(it->inputs.size()) + 1, keep(checked(Py_BuildValue("(s)", "fillvalue"))));
       break;
     }
+    case IteratorValue::Existing: refuse(it);
   }
   storeTemp(it);
 }
@@ -332,6 +333,16 @@ void Rebuilder::makeSequenceIterator(IteratorValue* it) {
     setPosition(it->position);
     a.popTop();
   });
+}
+
+// Only its own state: what it is made of is moved by itself.
+void Rebuilder::moveExisting(IteratorValue* it) {
+  bool enumerate = it->what == IteratorValue::Enumerate;
+  a.loadConst(enumerate ? advanceNumberFunction() : advanceFunction());
+  load(it);
+  a.loadConst(number(it->position + it->done));
+  a.call(2);
+  a.popTop();
 }
 
 void Rebuilder::makeReversed(IteratorValue* it) {
@@ -438,6 +449,11 @@ bool Rebuilder::makeStandIn(InstanceValue* i) {
     load(field("kwargs"));
     fillAll();
     a.callFunctionEx(true);
+  } else if (is("PendingHandle")) {
+    // Filled when the hook is registered.
+    a.loadConst(attributeOf(PyBaseObject_Type, "__new__"));
+    a.loadConst(importedObject("torch.utils.hooks", "RemovableHandle"));
+    a.call(1);
   } else if (is("_CompareKey")) {
     a.loadConst(importedObject("functools", "cmp_to_key"));
     load(field("compare"));

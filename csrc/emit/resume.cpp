@@ -18,8 +18,21 @@ namespace {
 struct Traits {
   bool readsFrame = false;  // may look at its own locals by name: all are carried
   bool readsSelf = false;   // super() without arguments reads the first parameter
+  bool plainYields = true;
+  bool library = false;     // torch's own
   bool transforms = false;  // of torch.func: tensors inside its frames are wrapped for one level and mean nothing outside
 };
+
+bool isCall(Op op) { return op == Op::Call || op == Op::CallFunctionEx; }
+
+// Whether a yield lies between the load of what is called and the call.
+bool yieldsInArguments(const Code& code, InstrIndex call) {
+  const Instr& in = code.at(call);
+  int callee = code.depthAt(call) - 1 - (in.op == Op::Call ? in.arg : 1 + (in.arg & 1));
+  for (InstrIndex i = call; i-- > 0 && code.depthAt(i) > callee;)
+    if (code.at(i).op == Op::YieldValue) return true;
+  return false;
+}
 
 const Traits& traitsOf(const Code& code) {
   static auto& table = *new std::unordered_map<PyObject*, Traits>;
@@ -29,6 +42,8 @@ const Traits& traitsOf(const Code& code) {
   const char* file = PyUnicode_AsUTF8(code.filename());
   if (!file) PyErr_Clear();
   traits.transforms = file && std::strstr(file, "/torch/_functorch/");
+  traits.library = file && std::strstr(file, "/torch/");
+  for (InstrIndex i = 0; i < code.size(); i++) traits.plainYields = traits.plainYields && !(isCall(code.at(i).op) && yieldsInArguments(code, i));
   for (const Instr& in : code.instrs()) {
     if (operandOf(in.op) != Operand::Name) continue;
     const char* name = PyUnicode_AsUTF8(in.object);
@@ -139,9 +154,14 @@ std::vector<int> cellSlots(const Code& code) {
   return slots;
 }
 
+bool hasPlainYields(const Code& code) { return traitsOf(code).plainYields; }
+
+bool isLibraryCode(const Code& code) { return traitsOf(code).library; }
+
 bool isResumable(const Code& code) {
   if ((code.flags() & (CO_OPTIMIZED | CO_NEWLOCALS)) != (CO_OPTIMIZED | CO_NEWLOCALS)) return false;
-  if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return false;
+  if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) return false;
+  if ((code.flags() & CO_GENERATOR) && !hasPlainYields(code)) return false;
   if (traitsOf(code).transforms) return false;
   // super() reads the first parameter from where CPython put it.
   return !(traitsOf(code).readsSelf && code.localsplusCount() > 0 && code.isCellOrFree(0) && code.argcount() > 0);
@@ -185,6 +205,7 @@ Ref<PyCodeObject> makeSignature(const std::vector<ResumeChain::Frame>& frames) {
     for (size_t k = 0; k < at.stack.size(); k++)
       if (at.stack[k]) spec.addLocal(text("___stack" + std::to_string(k) + suffix).get());
     if (at.handled) spec.addLocal(text("___handled" + suffix).get());
+    if (at.isGenerator()) spec.addLocal(text("___generator" + suffix).get());
   }
   spec.argcount = static_cast<int>(spec.localsplus.size());
   for (const ResumeChain::Frame& f : frames)
@@ -387,8 +408,14 @@ const ResumeEdge* ResumePoint::raiseEdge() const {
   return raise_.get();
 }
 
-const ResumeEdge& ResumePoint::exhaustedEdge() const {
-  if (!exhausted_) exhausted_ = std::make_unique<ResumeEdge>(edgeTo(*this, code->at(index).target, stack.size() - 1, {}));
+const ResumeEdge& ResumePoint::exhaustedEdge(ReturnTo action) const {
+  InstrIndex target = code->at(index).target;
+  if (action == ReturnTo::Sent) {
+    // At the target, EndSend drops the receiver.
+    if (!sent_) sent_ = std::make_unique<ResumeEdge>(edgeTo(*this, target + 1, stack.size() - 1, {-1}));
+    return *sent_;
+  }
+  if (!exhausted_) exhausted_ = std::make_unique<ResumeEdge>(edgeTo(*this, target, stack.size() - 1, {}));
   return *exhausted_;
 }
 

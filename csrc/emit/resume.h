@@ -49,8 +49,11 @@ struct ResumePoint {
   const ResumeEdge& returnEdge(ReturnTo action) const;
   // Where it raised (-1: the exception, -2: the place, an int); null where the frame has no handler there.
   const ResumeEdge* raiseEdge() const;
-  // Where a loop ends whose iterator's __next__ raised StopIteration.
-  const ResumeEdge& exhaustedEdge() const;
+  // Where the instruction goes on when the generator that it resumed has returned (-1: what it returned; Next: a loop ends, also where
+  // an iterator's __next__ raised StopIteration). Next and Sent only.
+  const ResumeEdge& exhaustedEdge(ReturnTo action) const;
+  // The frame is a generator's: the generator object belongs to it, apart from the values.
+  bool isGenerator() const { return (code->flags() & CO_GENERATOR) != 0; }
   // A function f(callee) that only calls it: its frame has the name and line of this one's instruction.
   PyCodeObject* carrier() const;
   // The reflected method of the binary operator at the point, after the left operand's gave NotImplemented. A new reference.
@@ -60,7 +63,7 @@ struct ResumePoint {
   mutable Ref<PyCodeObject> carrier_;
   mutable Ref<PyCodeObject> continuation_;
   mutable std::unique_ptr<ResumeStep> step_;
-  mutable std::unique_ptr<ResumeEdge> return_[kReturnToCount], raise_, exhausted_;
+  mutable std::unique_ptr<ResumeEdge> return_[kReturnToCount], raise_, exhausted_, sent_;
 };
 
 enum class LocalState : uint8_t { Unbound, Bound, Kept };
@@ -77,7 +80,7 @@ struct ResumeChain {
     bool operator==(const Frame& o) const { return at == o.at && returnTo == o.returnTo && globals.get() == o.globals.get(); }
   };
   std::vector<Frame> frames;  // outermost first
-  // Never run: parameters for all carried values, free variables for all cells, frame by frame.
+  // Never run: parameters for all carried values (and a generator's object), free variables for all cells, frame by frame.
   Ref<PyCodeObject> signature;
 };
 const ResumeChain* resumeChain(std::vector<ResumeChain::Frame> frames);
@@ -85,6 +88,10 @@ const ResumeChain* resumeChain(std::vector<ResumeChain::Frame> frames);
 const ResumeChain* resumeChainOf(PyObject* code);
 // False where code that runs apart from its frame would see the difference.
 bool isResumable(const Code& code);
+// True where CPython's stack at every yield is as the normal form has it: no yield is among the arguments of a call.
+bool hasPlainYields(const Code& code);
+// Of torch itself.
+bool isLibraryCode(const Code& code);
 // The slots that hold cells, in the order of the continuation's closure.
 std::vector<int> cellSlots(const Code& code);
 

@@ -50,6 +50,7 @@ ObjectRef describeResult(const ResultMeta& result) {
     case ResultMeta::Dict: return tupleOf(text("dict"), result.object, describeResults(result.items));
     case ResultMeta::NamedTuple: return tupleOf(text("named"), result.object, describeResults(result.items));
     case ResultMeta::Constant: return tupleOf(text("constant"), result.object);
+    case ResultMeta::Number: return tupleOf(text("number"), result.object);
   }
   return none();
 }

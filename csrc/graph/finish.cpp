@@ -43,11 +43,16 @@ void dropIdleModes(const Graph& graph, std::vector<bool>& dead) {
 
 Graph finishGraph(Graph&& traced, PyObject* getitem) {
   std::vector<int> uses(traced.nodes().size(), 0);
-  for (const Node& node : traced.nodes()) forEachOperand(node, [&](const Node* n) { uses[static_cast<size_t>(n->id)]++; });
+  for (const Node& node : traced.nodes())
+    if (!node.cut) forEachOperand(node, [&](const Node* n) { uses[static_cast<size_t>(n->id)]++; });
   for (Node* out : traced.outputs) uses[static_cast<size_t>(out->id)]++;
   std::vector<bool> dead(uses.size(), false);
   for (size_t i = uses.size(); i-- > 0;) {
     const Node& node = traced.nodes()[i];
+    if (node.cut) {
+      dead[i] = true;
+      continue;
+    }
     bool removable = node.op == NodeOp::Placeholder || (node.op == NodeOp::CallFunction && node.target.get() == getitem && node.args.size() == 2 &&
                                                         node.args[1].kind == Arg::Constant && PyLong_CheckExact(node.args[1].object.get()) &&
                                                         node.args[0].kind == Arg::NodeRef && node.args[0].node->result.kind != ResultMeta::Tensor);
@@ -58,16 +63,18 @@ Graph finishGraph(Graph&& traced, PyObject* getitem) {
   dropIdleModes(traced, dead);
   Graph done;
   std::unordered_map<const Node*, Node*> to;
-  for (bool inputs : {true, false}) {
+  auto rank = [](const Node& node) { return node.op != NodeOp::Placeholder ? 2 : node.earlyCall >= 0 ? 1 : 0; };
+  for (int now : {0, 1, 2}) {
     for (size_t i = 0; i < dead.size(); i++) {
       Node& node = traced.nodes()[i];
-      if (dead[i] || (node.op == NodeOp::Placeholder) != inputs) continue;
+      if (dead[i] || rank(node) != now) continue;
       Node* moved = done.add(node.op, std::move(node.target), std::move(node.args), std::move(node.kwargs));
       moved->nameHint = std::move(node.nameHint);
       moved->result = std::move(node.result);
       moved->place = node.place;
       moved->switchesMode = node.switchesMode;
       moved->source = node.source;
+      moved->earlyCall = node.earlyCall;
       moved->example = node.example;
       to[&node] = moved;
       for (Arg& arg : moved->args) remap(arg, to);

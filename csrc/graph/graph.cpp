@@ -18,13 +18,13 @@ void Graph::truncate(size_t position) {
 
 size_t Graph::callCount() const {
   size_t n = 0;
-  for (const Node& node : nodes_) n += node.op == NodeOp::CallFunction || node.op == NodeOp::CallMethod;
+  for (const Node& node : nodes_) n += !node.cut && (node.op == NodeOp::CallFunction || node.op == NodeOp::CallMethod);
   return n;
 }
 
 bool Graph::hasWork() const {
   for (const Node& node : nodes_)
-    if ((node.op == NodeOp::CallFunction || node.op == NodeOp::CallMethod) && !node.switchesMode) return true;
+    if ((node.op == NodeOp::CallFunction || node.op == NodeOp::CallMethod) && !node.switchesMode && !node.cut) return true;
   return false;
 }
 

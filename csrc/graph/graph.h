@@ -16,10 +16,11 @@ struct Node;
 
 // What an operation returns, without running it.
 struct ResultMeta {
-  enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Dict, Constant } kind = None;
+  enum Kind : uint8_t { None, Tensor, Tuple, List, NamedTuple, Dict, Constant, Number } kind = None;
   TensorMeta tensor;              // Tensor
   std::vector<ResultMeta> items;  // Tuple, List, NamedTuple, Dict (its values)
-  ObjectRef object;               // NamedTuple: its class (torch.return_types.max, ...); Dict: tuple of its keys; Constant: the object itself
+  ObjectRef object;  // NamedTuple: its class (torch.return_types.max, ...); Dict: tuple of its keys; Constant: the object itself; Number: int, float
+                     // or bool
 };
 
 // An operand: a node, a Python constant, or a container of operands.
@@ -42,7 +43,9 @@ struct Node {
   ResultMeta result;
   const TracePlace* place = nullptr;
   bool switchesMode = false;       // a call that only changes torch's state (grad mode, autocast)
+  bool cut = false;                // moved to a body (graph/body.h), or the input of one: no node of this graph any more
   const Source* source = nullptr;  // Placeholder
+  int32_t earlyCall = -1;          // Placeholder without a source: number of the call whose result it is
   PyObject* example = nullptr;     // Placeholder: the real input, borrowed, valid during the capture only
 };
 
@@ -64,7 +67,7 @@ class Graph {
   std::deque<Node> nodes_;
 };
 
-// The graph as a backend sees it: placeholders first, in order of first use; unused placeholders and unused items of
+// The graph as a backend sees it: placeholders first, in order of first use, those of early calls last; unused placeholders and unused items of
 // tuples (calls of `getitem`) dropped; every other call kept. Consumes the traced graph.
 Graph finishGraph(Graph&& traced, PyObject* getitem);
 

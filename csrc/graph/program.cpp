@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "base/error.h"
+
 namespace cdynamo {
 
 namespace {
@@ -47,6 +49,14 @@ class PlaceCopier {
   int32_t lastIndex_ = -1;
 };
 
+// Of an input that is made in each call; the inputs of a body have none.
+std::string nameOf(const Node& node) {
+  if (!node.target) return {};
+  const char* name = PyUnicode_AsUTF8(node.target.get());
+  if (name == nullptr) throw PythonError{};
+  return name;
+}
+
 int traverseArg(const Arg& operand, visitproc visit, void* arg) {
   Py_VISIT(operand.object.object());
   for (const Arg& item : operand.items) {
@@ -70,7 +80,7 @@ Program::Program(Graph&& captured, const SourceTable& sources) : graph(std::move
   placeOf.reserve(graph.nodes().size());
   for (Node& node : graph.nodes()) {
     placeOf.push_back(copier.copy(node.place));
-    if (node.op == NodeOp::Placeholder) sourceNames.push_back(node.source ? sources.name(node.source) : std::string());
+    if (node.op == NodeOp::Placeholder) sourceNames.push_back(node.source ? sources.name(node.source) : nameOf(node));
     node.place = nullptr;
     node.source = nullptr;
     node.example = nullptr;

@@ -29,6 +29,7 @@ class ProgramBuilder {
     noteKnownTypes();
     makeDictGroups();
     sortIntoLevels();
+    makeMemoryGuard();
     emit();
     program_->state_ = program_->freshState();
     return std::move(program_);
@@ -47,6 +48,8 @@ class ProgramBuilder {
     }
   }
 
+  static bool makesTensor(const Source* source) { return source->kind == SourceKind::NumberTensor || source->kind == SourceKind::ArrayTensor; }
+
   void collectSources() {
     for (const Fact& fact : facts_.facts()) {
       if (fact.kind == FactKind::Present) continue;
@@ -63,7 +66,7 @@ class ProgramBuilder {
     std::vector<int32_t> levelOf(needed_.size(), 0);
     for (const Source* source : needed_) {
       if (source == nullptr) continue;
-      if (source->kind == SourceKind::NumberTensor) continue;
+      if (makesTensor(source)) continue;
       int32_t level = source->base ? levelOf[source->base->id] + 1 : 0;
       if (source->other) level = std::max(level, levelOf[source->other->id] + 1);
       levelOf[source->id] = level;
@@ -73,7 +76,7 @@ class ProgramBuilder {
     // Tensors are made when all else holds.
     std::vector<const Source*> last;
     for (const Source* source : needed_)
-      if (source && source->kind == SourceKind::NumberTensor) last.push_back(source);
+      if (source && makesTensor(source)) last.push_back(source);
     if (!last.empty()) levels_.push_back(std::move(last));
   }
 
@@ -180,8 +183,11 @@ class ProgramBuilder {
   // What a run knows of a register's type once it has passed the register's level.
   void noteKnownTypes() {
     knownType_.assign(program_->sources_.size(), nullptr);
-    for (const GuardFact& fact : program_->facts_)
+    knownTensor_.assign(program_->sources_.size(), false);
+    for (const GuardFact& fact : program_->facts_) {
       if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor) knownType_[fact.reg] = reinterpret_cast<PyTypeObject*>(fact.object.get());
+      if (fact.kind == FactKind::Tensor) knownTensor_[fact.reg] = true;
+    }
   }
 
   bool knownDict(int32_t reg) const {
@@ -268,7 +274,11 @@ class ProgramBuilder {
       case SourceKind::WeakReferent: return load(Op::LoadWeakReferent, 0);
       case SourceKind::Arithmetic:
         return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
+      case SourceKind::Handled: return load(Op::LoadHandled, 0);
       case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
+      case SourceKind::IteratorItem: return load(Op::LoadIteratorItem, s.index);
+      case SourceKind::IteratorPart: return load(Op::LoadIteratorPart, s.index);
+      case SourceKind::ArrayTensor: return load(Op::LoadArrayTensor, 0);
     }
   }
 
@@ -294,7 +304,8 @@ class ProgramBuilder {
     const GuardFact& fact = program_->facts_[index];
     if (fact.kind == FactKind::TypeLookup) return addTypeFact(index);
     if (fact.kind == FactKind::AbcToken) return other(0, index);
-    if (fact.kind == FactKind::Present) return;  // reading it is the check
+    if (fact.kind == FactKind::Present) return;                                    // reading it is the check
+    if (fact.kind == FactKind::Written || fact.kind == FactKind::Overlap) return;  // in the memory guard
     if (isDictItem(fact.reg) && followsFromIdentity(fact)) return ownerGroup(fact.reg).facts.push_back(index);
     uint32_t reg = static_cast<uint32_t>(fact.reg);
     int32_t level = source(fact.reg).id;
@@ -328,6 +339,22 @@ class ProgramBuilder {
     at(level, Op::OtherFact).push_back({0, index, {.number = valid}});
   }
 
+  void makeMemoryGuard() {
+    enum : uint8_t { Unused, Read, Written };
+    std::vector<uint8_t> use(program_->sources_.size(), Unused);
+    for (uint32_t reg : program_->wanted_)
+      if (knownTensor_[reg]) use[reg] = Read;
+    for (const GuardFact& fact : program_->facts_) {
+      if (fact.kind == FactKind::Written) use[fact.reg] = Written;
+      if (fact.kind != FactKind::Overlap) continue;
+      use[fact.reg] = std::max<uint8_t>(use[fact.reg], Read);
+      use[fact.other] = std::max<uint8_t>(use[fact.other], Read);
+      program_->memory_.addOverlap({static_cast<uint32_t>(fact.reg), static_cast<uint32_t>(fact.other), fact.number});
+    }
+    for (uint32_t reg = 0; reg < use.size(); reg++)
+      if (use[reg] != Unused) program_->memory_.add(reg, use[reg] == Written);
+  }
+
   void addTypeFact(uint32_t index) {
     auto* type = reinterpret_cast<PyTypeObject*>(program_->facts_[index].object.get());
     auto [found, isNew] = typeGroupOf_.try_emplace(type, program_->typeGroups_.size());
@@ -348,6 +375,7 @@ class ProgramBuilder {
       while (group < groups.size() && source(static_cast<int32_t>(groups[group].reg)).id == static_cast<int32_t>(level)) group++;
       if (group > first) program_->batches_.push_back({Op::DictVersions, static_cast<uint32_t>(first), static_cast<uint32_t>(group)});
     }
+    if (!program_->memory_.empty()) program_->batches_.push_back({Op::Memory, 0, 0});
   }
 
   void emitBatch(Op op, const std::vector<Step>& steps) {
@@ -395,6 +423,7 @@ class ProgramBuilder {
   std::vector<std::vector<const Source*>> levels_;
   std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register
+  std::vector<bool> knownTensor_;         // by register
   std::vector<int32_t> groupOf_;          // by register
   std::unordered_map<PyTypeObject*, size_t> typeGroupOf_;
   std::unordered_map<const TracePlace*, int32_t> placeNumbers_;

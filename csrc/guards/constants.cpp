@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "torch/types.h"
+
 namespace cdynamo {
 
 namespace {
@@ -43,6 +45,21 @@ bool equalFrozensets(PyObject* a, PyObject* b) {
 // torch.device, torch.dtype, torch.Size and the like: C types whose == is C code.
 bool isTorchConstant(PyTypeObject* type) { return std::strcmp(type->tp_name, "torch.device") == 0 || std::strcmp(type->tp_name, "torch.Size") == 0; }
 
+// Of two objects of one type that are plain memory.
+bool sameBytes(PyObject* a, PyObject* b) {
+  Py_buffer x, y;
+  if (PyObject_GetBuffer(a, &x, PyBUF_SIMPLE) < 0) return PyErr_Clear(), false;
+  bool same = PyObject_GetBuffer(b, &y, PyBUF_SIMPLE) == 0;
+  if (same) {
+    same = x.len == y.len && std::memcmp(x.buf, y.buf, static_cast<size_t>(x.len)) == 0;
+    PyBuffer_Release(&y);
+  } else {
+    PyErr_Clear();
+  }
+  PyBuffer_Release(&x);
+  return same;
+}
+
 bool isEllipsisLike(PyObject* constant) { return constant == Py_None || constant == Py_Ellipsis || constant == Py_NotImplemented; }
 
 }  // namespace
@@ -75,6 +92,7 @@ bool equalsConstant(PyObject* value, PyObject* constant) {
     }
     return true;
   }
+  if (isNumpyScalarType(type)) return sameBytes(value, constant);
   return isTorchConstant(type) && equalByRichCompare(value, constant);
 }
 

@@ -3,6 +3,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
+#include "cpython/iterators.h"
 #include "guards/constants.h"
 #include "guards/program.h"
 #include "source/evaluate.h"
@@ -54,7 +55,11 @@ const char* factLabel(FactKind kind) {
     case FactKind::LacksAttr: return "NOT_HASATTR";
     case FactKind::AbcToken: return "ABC_TOKEN_MATCH";
     case FactKind::DynamicBranch: return "BOOL_MATCH";
+    case FactKind::Written:
+    case FactKind::Overlap: return "STORAGE_OVERLAPPING";
     case FactKind::IntRange: return "INT_RANGE";
+    case FactKind::IteratorTraits: return "ITERATOR_MATCH";
+    case FactKind::IteratorEnds: return "ITERATOR_LENGTH";
   }
   return "?";
 }
@@ -83,7 +88,9 @@ class Explainer {
       case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
       case FactKind::Present: {
         const Source& item = program_.sources_[static_cast<size_t>(fact.reg)];
-        return "___dict_contains(" + reprOf(item.object) + ", " + name(static_cast<int32_t>(item.base - program_.sources_.data())) + ")";
+        std::string base = name(static_cast<int32_t>(item.base - program_.sources_.data()));
+        if (item.kind == SourceKind::IteratorItem) return "___items_left(" + base + ") > " + std::to_string(item.index);
+        return "___dict_contains(" + reprOf(item.object) + ", " + base + ")";
       }
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
@@ -98,12 +105,17 @@ class Explainer {
       case FactKind::LacksAttr: return "not hasattr(" + subject + ", " + reprOf(object) + ")";
       case FactKind::AbcToken: return "abc.get_cache_token() == " + std::to_string(fact.number);
       case FactKind::DynamicBranch: return fact.number ? "bool(" + subject + ")" : "not " + subject;
+      case FactKind::Written: return "the memory of " + subject + ", which is written to, overlaps with no other input's";
+      case FactKind::Overlap:
+        return "the memory of " + subject + " and " + name(fact.other) + " overlaps, " + std::to_string(fact.number) + " bytes apart";
       case FactKind::IntRange: {
         if (fact.number == fact.upper) return subject + " == " + std::to_string(fact.number);
         std::string lower = fact.number == INT64_MIN ? "" : std::to_string(fact.number) + " <= ";
         std::string upper = fact.upper == INT64_MAX ? "" : " <= " + std::to_string(fact.upper);
         return lower + subject + upper;
       }
+      case FactKind::IteratorTraits: return "___traits(" + subject + ") == " + std::to_string(fact.number);
+      case FactKind::IteratorEnds: return "___items_left(" + subject + ") == " + std::to_string(fact.number);
     }
     return "?";
   }
@@ -121,13 +133,54 @@ class Explainer {
 
   void changedNumbers(const FrameInputs& inputs, std::set<std::string>& names) {
     lookAt(inputs);
+    for (const Source& item : program_.sources_) {
+      if (item.kind != SourceKind::IteratorItem || item.index == 0) continue;
+      auto reg = static_cast<int32_t>(item.base - program_.sources_.data());
+      if (value(reg) && !readIteratorItem(value(reg), item.index)) names.insert(name(reg));
+    }
     for (const GuardFact& fact : program_.facts_) {
+      if (const Source* generator = generatorOf(fact); generator && !missOf(fact).empty())
+        names.insert(name(static_cast<int32_t>(generator - program_.sources_.data())));
+      if (fact.kind == FactKind::IteratorEnds) {
+        PyObject* iterator = fact.number > 0 ? value(fact.reg) : nullptr;
+        if (iterator && !iteratorEnds(iterator, fact.number, fact.upper != 0)) names.insert(name(fact.reg));
+      }
       if (fact.kind != FactKind::EqualsConstant) continue;
       PyObject* constant = fact.object.get();
       if (!PyLong_CheckExact(constant) && !PyFloat_CheckExact(constant)) continue;
       PyObject* now = value(fact.reg);
       if (now && Py_TYPE(now) == Py_TYPE(constant) && !equalsConstant(now, constant)) names.insert(name(fact.reg));
     }
+  }
+
+  // The generator inside whose frame the fact looks, where that stands as it did but holds something that no two turns of a loop
+  // have in common; null: none.
+  const Source* generatorOf(const GuardFact& fact) {
+    PyObject* object = fact.object.get();
+    switch (fact.kind) {
+      case FactKind::EqualsConstant:
+        if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) return nullptr;
+        break;
+      case FactKind::IdentityIs:
+      case FactKind::Length:
+      case FactKind::DictLacks:
+      case FactKind::DictKeys:
+      case FactKind::SetEquals:
+      case FactKind::SetOrder: break;
+      default: return nullptr;
+    }
+    for (const Source* s = &program_.sources_[static_cast<size_t>(fact.reg)]; s->base; s = s->base) {
+      if (s->kind != SourceKind::IteratorPart || s->index < 0) continue;
+      PyObject* owner = value(static_cast<int32_t>(s->base - program_.sources_.data()));
+      if (owner && PyGen_CheckExact(owner) && standsAsBefore(*s->base, owner)) return s->base;
+    }
+    return nullptr;
+  }
+
+  bool standsAsBefore(const Source& generator, PyObject* now) const {
+    for (const GuardFact& fact : program_.facts_)
+      if (fact.kind == FactKind::IteratorTraits && &program_.sources_[static_cast<size_t>(fact.reg)] == &generator) return iteratorTraits(now) == fact.number;
+    return false;
   }
 
   // The text of a fact, and in a second column the line and place where the capture relied on it.
@@ -199,7 +252,11 @@ class Explainer {
       case SourceKind::Type: return "TypeGuardAccessor";
       case SourceKind::WeakReferent: return "WeakRefCallGuardAccessor";
       case SourceKind::Arithmetic: return "ArithmeticGuardAccessor";
+      case SourceKind::Handled: return "HandledExceptionGuardAccessor";
       case SourceKind::NumberTensor: return "NumberTensorGuardAccessor";
+      case SourceKind::IteratorItem: return "IteratorItemGuardAccessor" + index;
+      case SourceKind::IteratorPart: return "IteratorPartGuardAccessor" + index;
+      case SourceKind::ArrayTensor: return "ArrayTensorGuardAccessor";
     }
     return "?";
   }
@@ -245,7 +302,11 @@ class Explainer {
       case SourceKind::DequeItem: return readDequeItem(base, source.index);
       case SourceKind::WeakReferent: return readWeakReferent(base);
       case SourceKind::Arithmetic: return other ? compute(static_cast<Arithmetic>(source.index), base, other) : ObjectRef();
+      case SourceKind::Handled: return inputs_->handledException();
       case SourceKind::NumberTensor: return ObjectRef::steal(makeNumberTensor(base));
+      case SourceKind::IteratorItem: return readIteratorItem(base, source.index);
+      case SourceKind::IteratorPart: return readIteratorPart(base, source.index);
+      case SourceKind::ArrayTensor: return ObjectRef::steal(makeArrayTensor(base));
     }
     return {};
   }
@@ -264,9 +325,22 @@ class Explainer {
       case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
       case SourceKind::InstanceDict: return "hasattr(" + base + ", '__dict__')";
       case SourceKind::Arithmetic: return name(number(source)) + " can be computed";
+      case SourceKind::ArrayTensor: return "torch.from_numpy(" + base + ") can be made";
       case SourceKind::NumberTensor: return "-9223372036854775808 <= " + base + " <= 9223372036854775807";
+      case SourceKind::IteratorItem: return "___items_left(" + base + ") > " + std::to_string(source->index);
       default: return name(number(source)) + " is bound";
     }
+  }
+
+  // Said once, by the first of the facts about memory.
+  std::string memoryMiss(const GuardFact& fact) {
+    std::vector<PyObject*> values;
+    for (size_t reg = 0; reg < program_.sources_.size(); reg++) values.push_back(value(static_cast<int32_t>(reg)));
+    MemoryGuard::Overlap pair{};
+    bool overlapsNow = false;
+    if (!program_.memory_.firstMiss(values.data(), pair, overlapsNow)) return {};
+    return condition(fact) + "  # actual: that of " + name(static_cast<int32_t>(pair.first)) + " and " + name(static_cast<int32_t>(pair.second)) +
+           (overlapsNow ? " overlaps" : " does not overlap so");
   }
 
   std::string missOf(const GuardFact& fact) {
@@ -305,10 +379,14 @@ class Explainer {
         if (other == nullptr) return absent(fact.other);
         return unless((subject == other) == (fact.kind == FactKind::SameObject), "");
       }
+      case FactKind::Written:
+      case FactKind::Overlap: return memoryMiss(fact);
       case FactKind::LacksAttr: return unless(!readAttr(subject, object), "");
       case FactKind::AbcToken: return unless(program_.abcTokenIs(fact.number), "");
       case FactKind::DynamicBranch: return unless(constantTruth(subject) == fact.number, reprOf(subject));
       case FactKind::IntRange: return unless(intIsWithin(subject, fact.number, fact.upper), reprOf(subject));
+      case FactKind::IteratorTraits: return unless(iteratorTraits(subject) == fact.number, "");
+      case FactKind::IteratorEnds: return unless(iteratorEnds(subject, fact.number, fact.upper != 0), "");
     }
     return "?";
   }

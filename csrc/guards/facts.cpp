@@ -79,6 +79,10 @@ void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& met
 }
 void FactList::sameObject(const Source* a, const Source* b) { add({.kind = FactKind::SameObject, .source = a, .otherSource = b}); }
 void FactList::distinctObjects(const Source* a, const Source* b) { add({.kind = FactKind::DistinctObjects, .source = a, .otherSource = b}); }
+void FactList::written(const Source* s) { add({.kind = FactKind::Written, .source = s}); }
+void FactList::overlap(const Source* a, const Source* b, int64_t distance) {
+  add({.kind = FactKind::Overlap, .source = a, .otherSource = b, .number = distance});
+}
 void FactList::lacksAttr(const Source* s, PyObject* name) { add({.kind = FactKind::LacksAttr, .source = s, .object = ObjectRef::share(name)}); }
 void FactList::truth(const Source* s, bool value) { add({.kind = FactKind::DynamicBranch, .source = s, .number = value}); }
 
@@ -92,6 +96,11 @@ void FactList::intRange(const Source* s, int64_t lower, int64_t upper) {
     break;
   }
   add({.kind = FactKind::IntRange, .source = s, .number = lower, .upper = upper});
+}
+
+void FactList::iteratorTraits(const Source* s, int64_t traits) { add({.kind = FactKind::IteratorTraits, .source = s, .number = traits}); }
+void FactList::iteratorEnds(const Source* s, int64_t count, bool over) {
+  add({.kind = FactKind::IteratorEnds, .source = s, .number = count, .upper = over});
 }
 
 void FactList::abcToken() {

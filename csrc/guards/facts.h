@@ -29,7 +29,11 @@ enum class FactKind : uint8_t {
   LacksAttr,        // the slot or C attribute `object` of source is unset
   AbcToken,         // abc.get_cache_token() is number (an isinstance answer came from an ABC)
   DynamicBranch,    // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
+  Written,          // the graph writes to tensor source: it overlaps with no other graph input but as an Overlap fact says
+  Overlap,          // the data of tensors source and otherSource overlap, number bytes apart
   IntRange,         // number <= source <= upper, source being an exact int; the ends of int64 mean no bound
+  IteratorTraits,   // iteratorTraits(source) is number
+  IteratorEnds,     // iterator source gives `number` items more and then ends; upper: it still knows what it goes over
 };
 
 // In torch's spelling: TENSOR_MATCH, EQUALS_MATCH, ...
@@ -66,10 +70,14 @@ class FactList {
   void sameObject(const Source* a, const Source* b);
   void distinctObjects(const Source* a, const Source* b);
   void lacksAttr(const Source* s, PyObject* name);
+  void written(const Source* s);
+  void overlap(const Source* a, const Source* b, int64_t distance);
   void abcToken();
   void truth(const Source* s, bool value);
   // The last one of a source says all that the earlier ones say.
   void intRange(const Source* s, int64_t lower, int64_t upper);
+  void iteratorTraits(const Source* s, int64_t traits);
+  void iteratorEnds(const Source* s, int64_t count, bool over);
 
   size_t position() const { return facts_.size(); }
   void truncate(size_t position);  // drops every fact after it, and forgets them in the duplicate filter

@@ -13,6 +13,7 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
     case SourceKind::Function: return ObjectRef::share(inputs.function);
     case SourceKind::ClosureCell: return ObjectRef::share(readClosureCell(inputs.function, source->index));
     case SourceKind::Pinned: return ObjectRef::share(source->object);
+    case SourceKind::Handled: return inputs.handledException();
     default: break;
   }
   if (base == nullptr) return nullptr;
@@ -25,6 +26,8 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
     case SourceKind::Type: return ObjectRef::share(reinterpret_cast<PyObject*>(Py_TYPE(base)));
     case SourceKind::DequeItem: return readDequeItem(base, source->index);
     case SourceKind::WeakReferent: return readWeakReferent(base);
+    case SourceKind::IteratorItem: return readIteratorItem(base, source->index);
+    case SourceKind::IteratorPart: return readIteratorPart(base, source->index);
     default: return nullptr;
   }
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
+#include "cpython/iterators.h"
 #include "guards/constants.h"
 #include "source/evaluate.h"
 
@@ -21,6 +22,7 @@ bool isFunctionWith(PyObject* value, const GuardFact& fact) {
 
 // The slot is unset, or the C attribute raises AttributeError. Python code is not run: anything else counts as there.
 bool lacksAttr(PyObject* value, PyObject* name) {
+  if (PyCell_Check(value)) return PyCell_GET(value) == nullptr;  // its contents, which is all that is asked of one
   PyObject* descriptor = typeLookup(Py_TYPE(value), name);
   if (descriptor == nullptr) return true;
   SlotRead slot = readSlot(value, name);
@@ -84,6 +86,12 @@ GuardProgram::State GuardProgram::freshState() const {
   state.dictVersions.resize(dictGroups_.size(), 0);
   state.typeVersions.resize(typeGroups_.size(), 0);
   return state;
+}
+
+ObjectRef FrameInputs::handledException() const {
+  if (handled) return ObjectRef::share(handled);
+  ObjectRef now = ObjectRef::steal(PyErr_GetHandledException());
+  return now ? now : ObjectRef::share(Py_None);
 }
 
 void GuardProgram::holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries) {
@@ -170,6 +178,12 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
         break;
+      case Op::LoadHandled:
+        for (; step != end; step++) {
+          temporaries.push_back(inputs.handledException());
+          regs[step->aux] = temporaries.back().get();
+        }
+        break;
       case Op::LoadArithmetic:
         // Numbers are no concern of the collector: nothing runs here.
         for (; step != end; step++) {
@@ -181,6 +195,26 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         holdRegisters(regs, step->aux, temporaries);
         for (; step != end; step++) {
           temporaries.push_back(ObjectRef::steal(makeNumberTensor(regs[step->reg])));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadIteratorItem:
+        for (; step != end; step++) {
+          if (peekMayCollect(regs[step->reg])) holdRegisters(regs, step->aux, temporaries);
+          temporaries.push_back(readIteratorItem(regs[step->reg], static_cast<int32_t>(step->word.number)));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadIteratorPart:
+        for (; step != end; step++) {
+          temporaries.push_back(readIteratorPart(regs[step->reg], static_cast<int32_t>(step->word.number)));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadArrayTensor:
+        holdRegisters(regs, step->aux, temporaries);
+        for (; step != end; step++) {
+          temporaries.push_back(ObjectRef::steal(makeArrayTensor(regs[step->reg])));
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
         break;
@@ -258,6 +292,9 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
             if (!refreshType(state, i)) return false;
         }
         break;
+      case Op::Memory:
+        if (!memory_.holds(regs)) return false;
+        break;
       case Op::GlobalStateIs:
         if (!globalStateMatches(globals_)) return false;
         break;
@@ -333,6 +370,8 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
       if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
       return setOrderIs(value, fact.object.get());
     case FactKind::TypeLookup: return false;  // in a type group
+    case FactKind::Written:
+    case FactKind::Overlap: return false;  // in the memory guard
     case FactKind::FunctionIs: return isFunctionWith(value, fact);
     case FactKind::Tensor: return checkTensor(value, tensors_[guardOfMeta_[static_cast<size_t>(fact.number)]]);
     case FactKind::SameObject: return value == regs[fact.other];
@@ -343,6 +382,10 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::AbcToken: return abcTokenIs(fact.number);
     case FactKind::DynamicBranch: return constantTruth(value) == fact.number;
     case FactKind::IntRange: return intIsWithin(value, fact.number, fact.upper);
+    case FactKind::IteratorTraits: return iteratorTraits(value) == fact.number;
+    case FactKind::IteratorEnds:
+      if (peekMayCollect(value)) holdRegisters(regs, validBelow, temporaries);
+      return iteratorEnds(value, fact.number, fact.upper != 0);
   }
   return false;
 }

@@ -13,6 +13,7 @@
 
 #include "guards/facts.h"
 #include "guards/held.h"
+#include "guards/memory.h"
 #include "torch/bridge.h"
 #include "torch/tensor_row.h"
 
@@ -23,6 +24,10 @@ struct FrameInputs {
   PyObject* const* locals;
   Py_ssize_t localCount;
   PyObject* function;
+  // The exception that the caller is handling, or None; null: the one that the thread is handling.
+  PyObject* handled = nullptr;
+
+  ObjectRef handledException() const;
 };
 
 // A fact with registers instead of sources, and without strong references to user data.
@@ -102,8 +107,12 @@ class GuardProgram {
     LoadType,
     LoadDequeItem,
     LoadWeakReferent,
+    LoadHandled,
     LoadArithmetic,  // word: the right operand's register, and what to do
     LoadNumberTensor,
+    LoadIteratorItem,
+    LoadIteratorPart,
+    LoadArrayTensor,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,
@@ -121,6 +130,7 @@ class GuardProgram {
     EmptyDicts,
     Tensors,
     TypeVersions,
+    Memory,
     GlobalStateIs,
   };
   struct Step {
@@ -193,6 +203,7 @@ class GuardProgram {
   std::vector<TensorGuard> tensors_;   // tensors with equal metadata share one; keySet 0: none seen yet, see learnTensor
   std::vector<uint32_t> guardOfMeta_;  // by GuardFact::number
   std::vector<TensorMeta> tensorMetas_;
+  MemoryGuard memory_;
   std::vector<uint32_t> wanted_;
   std::vector<GuardFact> facts_;
   std::vector<Place> places_;

@@ -7,8 +7,11 @@
 #include <cstring>
 
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -29,13 +32,15 @@ std::string textOf(PyObject* name) {
   return text ? text : "?";
 }
 
+bool hasInstanceDict(PyTypeObject* type) { return type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT); }
+
 bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr; }
 
 }  // namespace
 
 PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
   PyObject* found = typeLookup(type, name);
-  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) t.facts.typeLookup(type, name, found);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type)) t.facts.typeLookup(type, name, found);
   return found;
 }
 
@@ -84,6 +89,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
   }
   if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) {
     if (!instance) return t.realShared(d);
+    static PyObject* plainClass = typeLookup(&PyBaseObject_Type, interned("__class__"));
+    if (d == plainClass) return typeValue(t, instance);
     if (instance->kind == Kind::Instance) {
       auto* i = as<InstanceValue>(instance);
       std::string attribute = textOf(name);
@@ -94,7 +101,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+          if (attribute == "__traceback__") return t.tracebackOf(instance);
           if (attribute == "__cause__" || attribute == "__context__") return t.none();
           if (attribute == "__suppress_context__") return t.boolean(false);
           auto* args = asTuple(i->exceptionArgs);
@@ -123,8 +130,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(i->source, name));
     }
     if (isReal(instance)) {
-      if (PyTraceBack_Check(realObject(instance)) || (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__"))
-        unsupported(BreakReason::ExceptionTraceback, "the traceback of an exception");
+      if (PyTraceBack_Check(realObject(instance))) unsupported(BreakReason::ExceptionTraceback, "an attribute of a traceback");
+      if (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__") return t.tracebackOf(instance);
       if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
@@ -151,11 +158,15 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
       return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
     }
-    if (instance->kind == Kind::DictView || instance->kind == Kind::List || instance->kind == Kind::Set)
-      unsupported(BreakReason::UnsupportedDescriptor, "the attribute '" + textOf(name) + "' of " + describe(instance));
-    return nullptr;
+    unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a " + owner->tp_name + " object");
   }
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
+  if (kind == &PySuper_Type) {
+    // One that was made without an object is bound to the instance.
+    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))), of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
+    if (!instance || bound.get() != Py_None) return pinnedValue(t, d);
+    return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, of.get()), instance}, {}});
+  }
   // A descriptor written in Python: its __get__ is a function on its type.
   PyObject* getter = lookUp(t, kind, interned("__get__"));
   if (getter && PyFunction_Check(getter)) {
@@ -179,6 +190,12 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
       if (attribute == "__dict__") return t.real(std::move(held));
+      if (t.localClass(type)) {
+        if (!PyTuple_CheckExact(held.get())) return t.real(std::move(held));
+        std::vector<Value*> items;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held.get()); i++) items.push_back(pinnedValue(t, PyTuple_GET_ITEM(held.get(), i)));
+        return t.tuple(std::move(items));
+      }
       return t.wrap(held.get(), t.sources.attr(t.sources.pinned(reinterpret_cast<PyObject*>(type)), name));
     }
     return bindDescriptor(t, onMeta, self, meta, name);
@@ -198,7 +215,7 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
     case Kind::Instance: {
       auto* i = as<InstanceValue>(object);
-      if (i->type->tp_dictoffset == 0) return nullptr;
+      if (!hasInstanceDict(i->type)) return nullptr;
       DictValue* d = t.dictOf(i);
       return d ? t.dictGetName(d, name) : nullptr;
     }
@@ -253,8 +270,10 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* dict = PyModule_GetDict(object);
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
-  // A namespace of torch.ops puts what it finds into its own dictionary: before anything is said about that.
-  if (PyDict_Contains(dict, name) == 0 && typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)) {
+  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
+  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
+  // A namespace of torch.ops puts what it finds into its own dictionary, as an import does: before anything is said about that.
+  if (PyDict_Contains(dict, name) == 0 && (lazy || (typeLookup(Py_TYPE(object), interned("__getattr__")) && !isConfigModule(object)))) {
     ObjectRef loaded = ObjectRef::steal(PyObject_GetAttr(object, name));
     if (!loaded) PyErr_Clear();
   }
@@ -263,13 +282,13 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
   PyObject* generic = typeLookup(Py_TYPE(object), name);
   if (generic) {
+    // Made, and kept, when it is first read.
+    if (textOf(name) == "__annotations__") unsupported(BreakReason::UnsupportedAttribute, "the annotations of a module that has none yet");
     ObjectRef held = native(t, PyObject_GetAttr(object, name));
     return t.real(std::move(held));
   }
   if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
-  PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
-  bool lazy = onDemand && PyAnySet_Check(onDemand) && PySet_Contains(onDemand, name) == 1;
   if (hook && !lazy) return call1(t, hook, t.realShared(name));
   if (lazy || typeLookup(Py_TYPE(object), interned("__getattr__"))) {
     // A lazy module (torch.ops, packages that import on demand): loaded for real, as the program would.
@@ -287,7 +306,16 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
 }
 
 Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
-  if (textOf(name) == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type));
+  std::string attribute = textOf(name);
+  auto own = [&]() -> Value* {
+    if (attribute == "__thisclass__") return pinnedValue(t, reinterpret_cast<PyObject*>(super->thisClass));
+    if (attribute == "__self__") return super->self ? super->self : t.none();
+    if (attribute == "__self_class__") return super->self ? pinnedValue(t, reinterpret_cast<PyObject*>(super->startType)) : t.none();
+    PyObject* d = typeLookup(&PySuper_Type, name);
+    return d ? bindDescriptor(t, d, super, &PySuper_Type, name) : nullptr;
+  };
+  if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type));
+  if (!super->self) return own();
   PyObject* mro = super->startType->tp_mro;
   Py_ssize_t n = PyTuple_GET_SIZE(mro), i = 0;
   while (i < n && PyTuple_GET_ITEM(mro, i) != reinterpret_cast<PyObject*>(super->thisClass)) i++;
@@ -303,7 +331,21 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
     if (!Py_TYPE(found)->tp_descr_get) return pinnedValue(t, found);
     return bindDescriptor(t, found, onClass ? nullptr : super->self, super->startType, name);
   }
-  return nullptr;
+  return own();
+}
+
+// The symbolic form of a real super object.
+SuperValue* superValue(Trace& t, Value* object) {
+  PyObject* real = realObject(object);
+  auto part = [&](const char* attribute) {
+    ObjectRef held = checked(PyObject_GenericGetAttr(real, interned(attribute)));
+    return object->source ? t.wrap(held.get(), t.sources.attr(object->source, interned(attribute))) : t.real(std::move(held));
+  };
+  t.typeOf(object);
+  auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(part("__thisclass__")));
+  Value* start = part("__self_class__");
+  if (isReal(start, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
+  return t.make<SuperValue>(thisClass, part("__self__"), reinterpret_cast<PyTypeObject*>(t.identity(start)));
 }
 
 Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
@@ -356,7 +398,9 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   } else
     text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
   ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
-  throw Raised{t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())))};
+  Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
+  t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
+  throw Raised{error};
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
@@ -364,7 +408,10 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(object);
-      if (Value* v = tensorAttr(t, tensor, name)) return v;
+      if (isOverridden(t, CallArgs{{tensor}, {}}))
+        if (Value* v = overriddenAttr(t, tensor, name)) return v;
+      bool own = tensor->type == tensorType() || typeLookup(tensor->type, name) == typeLookup(tensorType(), name);
+      if (Value* v = own ? tensorAttr(t, tensor, name) : nullptr) return v;
       return genericGetAttr(t, object, t.typeOf(object), name);
     }
     case Kind::Super: {
@@ -397,8 +444,20 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       return nullptr;
     }
     case Kind::Property: {
+      auto* p = as<PropertyValue>(object);
       std::string attribute = textOf(name);
-      if (attribute == "fget" || attribute == "__func__") return as<PropertyValue>(object)->get;
+      if (attribute == "fget" || attribute == "__func__" || attribute == "__wrapped__") return p->get;
+      if (attribute == "fset") return p->set ? p->set : t.none();
+      if (attribute == "fdel") return p->del ? p->del : t.none();
+      if (attribute == "__doc__" && p->type == &PyProperty_Type) return p->doc ? p->doc : getAttr(t, p->get, name);
+      if (attribute == "__isabstractmethod__") {
+        for (Value* part : {p->get, p->set, p->del})
+          if (Value* flag = part ? getAttrOrNull(t, part, name) : nullptr; flag && truth(t, flag)) return t.boolean(true);
+        return t.boolean(false);
+      }
+      PyObject* d = typeLookup(p->type, name);
+      if (d && Py_TYPE(d) == &PyMethodDescr_Type) return t.make<BoundMethodValue>(t.realShared(d), p);
+      if (p->type != &PyProperty_Type) return getAttrOrNull(t, p->get, name);
       return nullptr;
     }
     case Kind::Real: {
@@ -414,6 +473,7 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
         return getAttrOrNull(t, bindDescriptor(t, typeLookup(&PyMethod_Type, func), object, t.typeOf(object), func), name);
       }
       PyTypeObject* type = t.typeOf(object);
+      if (type == &PySuper_Type) return superAttr(t, superValue(t, object), name);
       if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr)
         return genericGetAttr(t, object, type, name);
       // C types with their own attribute code: an answer that is C data can still be read.
@@ -430,6 +490,8 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       }
       unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a " + type->tp_name + " object");
     }
+    case Kind::Array: return arrayAttr(t, as<ArrayValue>(object), name);
+    case Kind::Number: unsupported(BreakReason::NumberValue, "attribute '" + textOf(name) + "' of " + describe(object));
     default: return genericGetAttr(t, object, t.typeOf(object), name);
   }
 }
@@ -450,7 +512,9 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
       return nullptr;
     }
   };
-  if (object->kind != Kind::Instance) return attempt([&] { return attributeOf(t, object, name); });
+  bool isClass = isReal(object) && PyType_Check(realObject(object)) && Py_TYPE(realObject(object)) != &PyType_Type;
+  if (object->kind != Kind::Instance && !isClass) return attempt([&] { return attributeOf(t, object, name); });
+  if (isClass) t.identity(object);
   PyTypeObject* type = t.typeOf(object);
   static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
   static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");
@@ -458,14 +522,17 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   PyObject* custom = lookUp(t, type, getattributeName);
   bool generic = custom == objectGetattribute || (custom && Py_TYPE(custom) == &PyWrapperDescr_Type);
   Value* found = attempt([&] {
-    return generic ? genericGetAttr(t, object, type, name)
+    return generic && isClass ? attributeOf(t, object, name)
+           : generic          ? genericGetAttr(t, object, type, name)
                    : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
   });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);
   if (!hook) return nullptr;
   error = nullptr;
-  if (bool known = false; Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
+  if (bool known = false; isClass)
+    return attempt([&] { return call1(t, bindDescriptor(t, hook, object, type, getattrName), t.realShared(name)); });
+  else if (Value* v = moduleGetAttr(t, hook, as<InstanceValue>(object), name, known))
     return v;
   else if (known)
     return nullptr;
@@ -511,6 +578,25 @@ Value* pythonMethod(Trace& t, Value* object, const char* name) {
 
 namespace {
 
+// What calls of the function read. False for all other attributes.
+bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Value* value) {
+  bool none = !value || isReal(value, Py_None);
+  if (name == "__defaults__" || name == "__kwdefaults__") {
+    bool positional = name == "__defaults__";
+    if (!none && !(positional ? static_cast<Value*>(asTuple(value)) : asDict(value)) && !(isReal(value) && PyTuple_Check(realObject(value))))
+      raise(t, PyExc_TypeError, name + " must be set to a " + (positional ? "tuple" : "dict") + " object");
+    t.journal.set(positional ? fn->defaults : fn->kwdefaults, none ? nullptr : value);
+    return true;
+  }
+  if (name == "__annotations__") {
+    t.journal.set(fn->annotations, none ? nullptr : value);
+    return true;
+  }
+  if (name == "__code__" || name == "__closure__" || name == "__globals__" || name == "__builtins__")
+    unsupported(BreakReason::AttributeWrite, "setting '" + name + "' of a function");
+  return false;
+}
+
 // An attribute of a real object that the trace does not model otherwise. False: it cannot be followed.
 bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   PyObject* real = realObject(object);
@@ -539,20 +625,58 @@ bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 }  // namespace
 
+namespace {
+
+// Sets __class__ or __dict__ of an instance that the trace made. False: it cannot be followed.
+bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
+  std::string attribute = textOf(name);
+  if (attribute == "__dict__") {
+    DictValue* d = value->kind == Kind::Dict ? as<DictValue>(value) : nullptr;
+    if (!d) raise(t, PyExc_TypeError, std::string("__dict__ must be set to a dictionary, not a '") + t.typeOf(value)->tp_name + "'");
+    if (d->real || d->instance || d->type != &PyDict_Type || i->type->tp_dictoffset == 0) return false;
+    if (i->dict) t.journal.set(i->dict->instance, nullptr);
+    t.journal.set(d->instance, i);
+    t.journal.set(i->dict, d);
+    return true;
+  }
+  if (attribute != "__class__" || i->contents || i->exceptionArgs || i->lateText || i->type->tp_new != PyBaseObject_Type.tp_new) return false;
+  // CPython says whether the two classes are alike enough.
+  PyObject* type = isReal(value) ? t.identity(value) : Py_None;
+  if (!PyType_Check(type)) raise(t, PyExc_TypeError, std::string("__class__ must be set to a class, not '") + t.typeOf(value)->tp_name + "' object");
+  ObjectRef nothing = checked(PyTuple_New(0));
+  ObjectRef blank = checked(PyBaseObject_Type.tp_new(i->type, nothing.get(), nullptr));
+  if (PyObject_GenericSetAttr(blank.get(), name, type) < 0) raiseCurrent(t);
+  auto* to = reinterpret_cast<PyTypeObject*>(type);
+  if (lookUp(t, to, interned("__del__"))) unsupported(BreakReason::FinalizerClass, std::string("making a ") + to->tp_name + ", which has a __del__");
+  t.keep(ObjectRef::share(type));
+  t.journal.set(i->type, to);
+  t.writes++;
+  return true;
+}
+
+}  // namespace
+
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  // Tracebacks are not modelled: nobody can read what is set here.
-  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") return;
+  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
+    if (!value) raise(t, PyExc_TypeError, "__traceback__ may not be deleted");
+    if (t.setTraceback(object, value)) return;
+    if (t.typeOf(value) != &PyTraceBack_Type) raise(t, PyExc_TypeError, "__traceback__ must be a traceback or None");
+    unsupported(BreakReason::ExceptionTraceback, "setting the traceback of an exception");
+  }
   if (object->kind != Kind::Instance) {
     if (object->kind == Kind::Function) {
       auto* fn = as<FunctionValue>(object);
+      if (setFunctionField(t, fn, textOf(name), value)) return;
       if (!fn->dict) t.journal.set(fn->dict, t.dict());
       if (value)
         t.dictSet(fn->dict, t.keyOf(t.realShared(name)), value);
-      else
-        t.dictDelete(fn->dict, t.keyOf(t.realShared(name)));
+      else if (!t.dictDelete(fn->dict, t.keyOf(t.realShared(name))))
+        attributeError(t, object, name);
       return;
     }
+    if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
+      return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
     unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
@@ -574,8 +698,10 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       if (i->exceptionArgs && textOf(name) == "args" && value) value = t.tuple(itemsOf(t, value));
       if (i->exceptionArgs && textOf(name) == "args") t.journal.set(i->exceptionArgs, value);
       if (i->exceptionArgs && textOf(name) == "__cause__") setSlot(t, i, interned("__suppress_context__"), t.boolean(true));
+      if (!value && !bindDescriptor(t, d, object, type, name)) raise(t, PyExc_AttributeError, textOf(name));
       return setSlot(t, i, name, value);
     }
+    if (Py_TYPE(d) == &PyGetSetDescr_Type && !i->real && value && replacePart(t, i, name, value)) return;
     PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
     if (setter && PyFunction_Check(setter)) {
       CallArgs args{{pinnedValue(t, d), object}, {}};
@@ -586,7 +712,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     }
     unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
-  DictValue* dict = i->type->tp_dictoffset == 0 ? nullptr : t.dictOf(i);
+  DictValue* dict = hasInstanceDict(i->type) ? t.dictOf(i) : nullptr;
   if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
   if (value) {
     t.dictSet(dict, t.keyOf(t.realShared(name)), value);
@@ -597,11 +723,17 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 namespace {
 
-// Python-level __setattr__ / __delattr__ on the type, or null where it is object's.
+// A C type's own __setattr__ or __delattr__, and not another of its methods under that name (__setattr__ = dict.__setitem__).
+bool isAttributeSlot(PyObject* wrapper) {
+  PyObject* name = reinterpret_cast<PyDescrObject*>(wrapper)->d_name;
+  return name == interned("__setattr__") || name == interned("__delattr__");
+}
+
+// The __setattr__ / __delattr__ of the type, or null where it is object's.
 Value* customSetter(Trace& t, Value* object, const char* which) {
   PyTypeObject* type = t.typeOf(object);
   PyObject* d = lookUp(t, type, interned(which));
-  if (!d || Py_TYPE(d) == &PyWrapperDescr_Type) return nullptr;
+  if (!d || (Py_TYPE(d) == &PyWrapperDescr_Type && isAttributeSlot(d))) return nullptr;
   return bindDescriptor(t, d, object, type, interned(which));
 }
 

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/lookup.h"
+#include "base/stack_room.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -43,12 +45,16 @@ struct FunctionParts {
   Value* defaults = nullptr;    // tuple or null
   Value* kwdefaults = nullptr;  // dict or null
   Value* closure = nullptr;     // TupleValue of cells or null
+  PyObject* qualname = nullptr;
 };
 
 FunctionParts partsOf(Trace& t, Value* function) {
   if (function->kind == Kind::Function) {
     auto* fn = as<FunctionValue>(function);
-    return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure};
+    static PyObject* qualname = PyUnicode_InternFromString("__qualname__");
+    Value* renamed = fn->dict ? t.dictGetName(fn->dict, qualname) : nullptr;
+    PyObject* name = renamed ? t.constant(renamed) : nullptr;
+    return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure, name ? name : reinterpret_cast<PyCodeObject*>(fn->code)->co_qualname};
   }
   PyObject* real = realObject(function);
   auto* fn = reinterpret_cast<PyFunctionObject*>(real);
@@ -56,6 +62,7 @@ FunctionParts partsOf(Trace& t, Value* function) {
   if (s) t.facts.functionIs(s, real);
   const Source* base = s ? s : t.sources.pinned(real);
   FunctionParts parts{fn->func_code, fn->func_globals};
+  parts.qualname = fn->func_qualname;
   auto attr = [&](const char* name) {
     PyObject* key = PyUnicode_InternFromString(name);
     return t.sources.attr(base, t.keep(ObjectRef::steal(key)));
@@ -98,15 +105,7 @@ std::string joinNames(const std::vector<std::string>& names) {
 // CPython's argument binding, messages included.
 void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
   const Code& code = *f.code;
-  // The function's own name: not its code's where somebody gave it another one.
-  auto fn = [&]() -> std::string {
-    if (isReal(f.function) && PyFunction_Check(realObject(f.function)))
-      return text(reinterpret_cast<PyFunctionObject*>(realObject(f.function))->func_qualname);
-    static PyObject* qualname = PyUnicode_InternFromString("__qualname__");
-    Value* name = f.function->kind == Kind::Function ? getAttrOrNull(t, f.function, qualname) : nullptr;
-    PyObject* c = name ? t.constant(name) : nullptr;
-    return text(c && PyUnicode_Check(c) ? c : code.qualname());
-  };
+  auto fn = [&] { return text(parts.qualname); };
   size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()),
          posonly = static_cast<size_t>(code.posOnlyCount());
   size_t total = argc + kwonly;
@@ -202,6 +201,7 @@ FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* glob
   if (builtins && PyModule_Check(builtins)) builtins = PyModule_GetDict(builtins);
   if (!builtins) builtins = PyEval_GetBuiltins();
   f->builtins = builtins;
+  if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins)) unsupported(BreakReason::UnsupportedAttribute, "globals that are no plain dict");
   f->globalsDict = as<DictValue>(t.wrap(globals, t.sources.pinned(globals)));
   f->builtinsDict = as<DictValue>(t.wrap(builtins, t.sources.pinned(builtins)));
   TracePlace* place = t.makePlace();
@@ -215,17 +215,18 @@ FrameState* newFrame(Trace& t, const Code& code, Value* function, PyObject* glob
 Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   FunctionParts parts = partsOf(t, function);
+  if (parts.closure)
+    if (Value* v = callKnownCode(t, parts.code, parts.closure, args, isReal(function) ? realObject(function) : nullptr)) return v;
   const Code& code = decode(reinterpret_cast<PyCodeObject*>(parts.code));
   FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
   bind(t, *f, parts, args);
   noteModuleFrame(t, *f);
-  if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR))
-    unsupported(BreakReason::AsyncCode, "calling the coroutine function " + text(code.qualname()));
-  if (code.flags() & CO_GENERATOR) {
+  if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
     auto* g = t.make<GeneratorValue>();
-    g->type = &PyGen_Type;
+    g->type = code.flags() & CO_COROUTINE ? &PyCoro_Type : code.flags() & CO_ASYNC_GENERATOR ? &PyAsyncGen_Type : &PyGen_Type;
     g->frame = f;
     g->function = function;
+    f->generator = g;
     return g;
   }
   f->returnTo = tail;
@@ -238,6 +239,11 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 // ---- instances -------------------------------------------------------------------------------------------------------
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
+  if (PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT) && type->tp_basicsize >= PyBaseObject_Type.tp_basicsize) {
+    // What object.__new__ says names the methods that are missing.
+    ObjectRef nothing = checked(PyTuple_New(0));
+    native(t, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr));
+  }
   static PyObject* finalizer = PyUnicode_InternFromString("__del__");
   if (lookUp(t, type, finalizer)) unsupported(BreakReason::FinalizerClass, std::string("making a ") + type->tp_name + ", which has a __del__");
   auto* i = t.make<InstanceValue>();
@@ -259,6 +265,22 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   return i;
 }
 
+namespace {
+
+// Whether classes written in Python give it special methods (__eq__, __add__, ...).
+bool hasOwnSpecialMethods(PyTypeObject* type) {
+  for (; PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE); type = type->tp_base) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(typeDict(type), &at, &key, &value);) {
+      const char* name = PyFunction_Check(value) ? PyUnicode_AsUTF8(key) : nullptr;
+      if (name && !std::strncmp(name, "__", 2) && std::strcmp(name, "__new__") != 0 && std::strcmp(name, "__init__") != 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   bool pushed = std::exchange(t.tail, ReturnTo::Native) == ReturnTo::Push;
   static PyObject* newName = PyUnicode_InternFromString("__new__");
@@ -275,7 +297,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     PyTypeObject* base = type;
     while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
     bool group = PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) != 0;
-    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group &&
+    bool plain = !(initMethod && PyFunction_Check(initMethod)) && !group && !t.localClass(type) &&
                  base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize;
     std::vector<PyObject*> constants;
     for (Value* a : args.args) {
@@ -292,6 +314,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (plain)
       return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
                                                   args.kwargs.empty() ? nullptr : names.get())));
+    if (group) type = groupClass(t, type, args);
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);
     made = i;
@@ -301,7 +324,6 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     }
   } else if (newMethod == objectNew) {
     if (initMethod == objectInit && !args.empty()) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
-    if (PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT)) raise(t, PyExc_TypeError, std::string("Can't instantiate abstract class ") + type->tp_name);
     made = makeInstance(t, type);
   } else if (Py_TYPE(newMethod) == &PyStaticMethod_Type || PyFunction_Check(newMethod)) {
     Value* fn = bindDescriptor(t, newMethod, nullptr, type, newName);
@@ -311,6 +333,10 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     PyTypeObject* madeType = t.typeOf(made);
     if (!PyType_IsSubtype(madeType, type)) return made;
   } else {
+    // A number or text with methods of its own cannot be worked on by CPython, as constants are.
+    if (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
+        PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type))
+      if (hasOwnSpecialMethods(type)) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     // A C __new__: those of the containers start empty and leave the filling to __init__.
     CallArgs newArgs = args;
     newArgs.args.insert(newArgs.args.begin(), typeValue);
@@ -363,10 +389,11 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   PyTypeObject* meta = Py_TYPE(type);
   static PyObject* callName = PyUnicode_InternFromString("__call__");
   PyObject* metaCall = lookUp(t, meta, callName);
-  if (metaCall && PyFunction_Check(metaCall)) {
-    args.args.insert(args.args.begin(), typeValue);
+  static PyObject* plainCall = typeLookup(&PyType_Type, callName);
+  if (metaCall && metaCall != plainCall) {
+    Value* bound = Py_TYPE(metaCall)->tp_descr_get ? bindDescriptor(t, metaCall, typeValue, meta, callName) : pinnedValue(t, metaCall);
     t.tail = tail;
-    return call(t, pinnedValue(t, metaCall), std::move(args));
+    return call(t, bound, std::move(args));
   }
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
     return structSequence(t, type, args);
@@ -378,6 +405,13 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   return construct(t, type, typeValue, std::move(args));
 }
 
+// send, throw, __next__ of generators.
+bool isGeneratorMethod(PyObject* object) {
+  static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")), typeLookup(&PyGen_Type, PyUnicode_InternFromString("throw")),
+                                      typeLookup(&PyGen_Type, PyUnicode_InternFromString("__next__"))};
+  return object == methods[0] || object == methods[1] || object == methods[2];
+}
+
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
@@ -385,8 +419,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   if (Value* v = callByUsersRules(t, object, callable, args, known); known) return v;
   if (PyType_Check(object)) {
     t.identity(callable);
-    if (tail == ReturnTo::Push)
-      if (LastCall last = lastBuiltin(t, object, args)) return callLast(t, std::move(last));
+    if (tail == ReturnTo::Push) {
+      LastCall last = lastBuiltin(t, object, args);
+      if (!last) last = lastConsumer(t, object, callable, args);
+      if (last) return callLast(t, std::move(last));
+    }
     t.tail = tail;
     return callType(t, reinterpret_cast<PyTypeObject*>(object), callable, std::move(args));
   }
@@ -396,19 +433,32 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
-  if (tail == ReturnTo::Push)
-    if (LastCall last = lastBuiltin(t, object, args)) {
+  if (tail == ReturnTo::Push) {
+    LastCall last = lastBuiltin(t, object, args);
+    if (!last) last = lastConsumer(t, object, callable, args);
+    if (last) {
       t.identity(callable);
       return callLast(t, std::move(last));
     }
-  // A partial object's call is a call of what it holds.
+  }
+  // A partial object's call is a call of what it holds; a generator is resumed as the last act.
   static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
-  t.tail = object == partialCall ? tail : ReturnTo::Native;
+  static PyObject* nextFunction = importedObject("builtins", "next");
+  bool resumes = !args.args.empty() && args.args[0]->kind == Kind::Generator && (object == nextFunction ? args.args.size() == 1 : isGeneratorMethod(object));
+  t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
     Value* inner = unguardedRepr(t, callable);
     t.tail = tail;
     return inner ? call(t, inner, std::move(args)) : inlineFunction(t, callable, std::move(args));
+  }
+  if (Py_TYPE(object) == &_PyMethodWrapper_Type && args.args.size() == 1 && isTensor(args.args[0])) {
+    // torch.Tensor.shape.__get__, as __torch_function__ gets it.
+    ObjectRef descriptor = checked(PyObject_GetAttrString(object, "__self__")), name = checked(PyObject_GetAttrString(object, "__name__"));
+    if (Py_TYPE(descriptor.get()) == &PyGetSetDescr_Type && PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0) {
+      if (callable->source) t.identity(callable);
+      return getAttr(t, args.args[0], reinterpret_cast<PyDescrObject*>(descriptor.get())->d_name);
+    }
   }
   if (PyMethod_Check(object)) {
     static PyObject* funcName = PyUnicode_InternFromString("__func__");
@@ -453,6 +503,7 @@ Value* originalOfCompiled(Trace& t, InstanceValue* v) {
 }  // namespace
 
 Value* call(Trace& t, Value* callable, CallArgs args) {
+  if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "calls that use up the C stack");
   switch (callable->kind) {
     case Kind::Function: return inlineFunction(t, callable, std::move(args));
     case Kind::BoundMethod: {
@@ -480,13 +531,17 @@ Value* call(Trace& t, Value* callable, CallArgs args) {
 // ---- generators ------------------------------------------------------------------------------------------------------
 
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) {
-  if (g->running) raise(t, PyExc_ValueError, "generator already executing");
+  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
+  FrameState& f = frameOf(t, g);
+  const std::string kind = g->type == &PyCoro_Type ? "coroutine" : g->type == &PyAsyncGen_Type ? "async generator" : "generator";
+  if (g->running) raise(t, PyExc_ValueError, kind + " already executing");
   if (g->finished) {
+    if (g->type == &PyCoro_Type) raise(t, PyExc_RuntimeError, "cannot reuse already awaited coroutine");
     if (thrown) throw Raised{thrown};
-    t.journal.set(g->frame->result, nullptr);
+    t.journal.set(f.result, nullptr);
     return nullptr;
   }
-  FrameState& f = *g->frame;
+  t.touch(g);
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
   t.journal.onRollback([&t, below = t.handledBelow.size(), handling = t.handledException, g, &f, locals = f.locals, stack = f.stack, ip = f.ip,
                         nextIp = f.nextIp, result = f.result, started = g->started, finished = g->finished, own = g->handled] {
@@ -503,7 +558,7 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     t.handledBelow.resize(below);
   });
   if (!g->started) {
-    if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started generator");
+    if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started " + kind);
     if (thrown) {
       g->finished = true;
       throw Raised{thrown};
@@ -513,6 +568,8 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   }
   g->started = true;
   g->running = true;
+  f.returnTo = tail;
+  f.handledAtEntry = t.handledException;
   // A generator handles exceptions of its own, above those of whoever resumes it.
   t.handledBelow.push_back(std::exchange(t.handledException, g->handled));
   auto leave = [&] {
@@ -521,18 +578,15 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   };
   Signal signal;
   try {
-    if (thrown) {
-      signal = throwInto(t, f, thrown);
-    } else {
-      signal = runFrame(t, f);
-    }
+    signal = thrown ? throwToDelegate(t, f, thrown) : Signal::Running;
+    if (signal != Signal::Yielded) signal = thrown ? throwInto(t, f, thrown) : runFrame(t, f);
   } catch (Raised& raised) {
     g->running = false;
     g->finished = true;
     leave();
     f.result = nullptr;
     if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
-      raise(t, PyExc_RuntimeError, "generator raised StopIteration");
+      raiseFrom(t, PyExc_RuntimeError, kind + " raised StopIteration", raised.exception);
     throw;
   }
   leave();

@@ -12,7 +12,9 @@
 #include "guards/filter.h"
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
+#include "interp/replay.h"
 #include "interp/suspend.h"
 #include "torch/bridge.h"
 
@@ -79,6 +81,24 @@ bool insideTransform() {
   return level.get() != Py_None;
 }
 
+// How the memory of tensors that the graph writes to overlaps with that of its other inputs.
+void guardMemory(Trace& t) {
+  if (t.writtenTensors().empty()) return;
+  MemoryGuard memory;
+  std::vector<PyObject*> tensors;
+  std::vector<const Source*> sources;
+  auto add = [&](TensorValue* tensor) {
+    memory.add(static_cast<uint32_t>(tensors.size()), tensor->written);
+    tensors.push_back(tensor->real);
+    sources.push_back(tensor->source);
+  };
+  for (TensorValue* tensor : t.inputTensors())
+    if (tensor->source && (tensor->node || tensor->written)) add(tensor);
+  for (TensorValue* written : t.writtenTensors()) t.facts.written(written->source);
+  for (const MemoryGuard::Overlap& overlap : memory.overlaps(tensors.data()))
+    t.facts.overlap(sources[overlap.first], sources[overlap.second], overlap.distance);
+}
+
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
   for (HeapValue* written : t.mutated()) {
@@ -92,9 +112,7 @@ void guardAliasing(Trace& t) {
       t.facts.distinctObjects(written->source, other->source);
     }
   }
-  for (TensorValue* written : t.writtenTensors())
-    for (TensorValue* other : t.inputTensors())
-      if (other != written && other->node && other->source) t.facts.distinctObjects(written->source, other->source);
+  guardMemory(t);
 }
 
 class Capture {
@@ -114,8 +132,8 @@ class Capture {
     ObjectRef line = resumedAt();
     record_ = sendEvent("start", checked(Py_BuildValue("{s:O,s:O,s:O}", "code", userCode_, "frame", code_, "resumed_at", line.get())));
     const Code& code = decode(reinterpret_cast<PyCodeObject*>(code_));
-    if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
-      return skip(nullptr, BreakReason::GeneratorFrame, "a generator or coroutine function");
+    if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) return skip(nullptr, BreakReason::AsyncCode, "an async function");
+    if (code.flags() & CO_GENERATOR) return skip(nullptr, BreakReason::GeneratorFrame, "a generator function");
     std::vector<std::string> names;
     for (int i = 0; i < code.parameterCount(); i++) {
       const char* name = PyUnicode_AsUTF8(code.localName(i));
@@ -126,7 +144,10 @@ class Capture {
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
+    t.handledOutside = inputs_.handledException();
     t.options.errorOnBreak = errorOnBreakNow();
+    t.options.fullgraph = fullgraph_;
+    t.options.captureScalars = fullgraph_ || boolOption(importedObject("cdynamo._config", "config"), "capture_scalar_outputs");
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
     if (globals.functionModes > 0 || globals.dispatchModes > 0)
@@ -190,6 +211,13 @@ class Capture {
       Value* handled = at.handled ? input(next++) : nullptr;
       // What the frame inside starts with; for the innermost, what holds now.
       f->handledAtEntry = t.handledException;
+      if (at.isGenerator()) {
+        f->generator = as<GeneratorValue>(input(next++));
+        f->generator->frame = f;
+        f->generator->started = f->generator->running = true;
+        t.handledBelow.push_back(t.handledException);
+        t.touch(f->generator);
+      }
       t.handledException = handled;
       for (int slot : cellSlots(*at.code)) f->locals[static_cast<size_t>(slot)] = cells.at(cell++);
       f->nextIp = f->ip = at.index;
@@ -213,8 +241,10 @@ class Capture {
       t.frame = f.parent;
       t.place = f.parent ? f.parent->place : nullptr;
       try {
-        if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Next &&
-            PyType_IsSubtype(t.typeOf(thrown), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+        GeneratorValue* inner = i + 1 < frames.size() ? frames[i + 1]->generator : nullptr;
+        if (f.awaiting && !thrown && inner && inner->finished) {
+          thrown = acceptEnd(t, f, frames[i + 1]->returnTo, result);
+        } else if (f.awaiting && thrown && !inner && frames[i + 1]->returnTo == ReturnTo::Next && isStopIteration(t, thrown)) {
           thrown = nullptr;
           f.pop();
           f.nextIp = f.code->at(f.ip).target;
@@ -224,15 +254,38 @@ class Capture {
         f.awaiting = false;
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
+        if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);
       } catch (Raised& raised) {
         if (i == 0) throw;
         thrown = raised.exception;
+        if (f.generator) leaveGenerator(t, f.generator, true);
+        if (f.generator && isStopIteration(t, thrown)) thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
       }
     }
     return result;
+  }
+
+  static bool isStopIteration(Trace& t, Value* exception) {
+    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
+  }
+
+  // The generator whose body has run is left as resumeGenerator() leaves it.
+  static void leaveGenerator(Trace& t, GeneratorValue* g, bool finished) {
+    g->running = false;
+    g->finished = finished;
+    g->handled = std::exchange(t.handledException, t.handledBelow.back());
+    t.handledBelow.pop_back();
+  }
+
+  // The same as acceptResult where the instruction has resumed a generator that returned. Gives what is raised instead, or null.
+  static Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    if (action == ReturnTo::Next) f.pop();
+    if (action == ReturnTo::Sent) f.push(result);
+    f.nextIp = f.code->at(f.ip).target;
+    return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
   }
 
   // What the instruction that made a call does with its result, and where the frame goes on.
@@ -286,7 +339,7 @@ class Capture {
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
-        eagerAfter_ = problem.reason == BreakReason::UserStep;
+        eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;
@@ -300,8 +353,10 @@ class Capture {
 
   CaptureOutcome finish(Trace& t, Emitted emitted, std::vector<ResumeChain::Frame> suspended, const char* why, const GlobalState& globals,
                         bool gradAtEntry, std::chrono::steady_clock::time_point start) {
+    const bool leavesState = gradEnabled() != gradAtEntry || !t.settings.changed().empty();
     balanceGraph(t, gradAtEntry);
     guardAliasing(t);
+    guardExistingIterators(t);
     setGradEnabled(gradAtEntry);
     t.settings.restore();
     auto entry = std::make_unique<Entry>();
@@ -317,13 +372,15 @@ class Capture {
       ObjectRef examples = checked(PyList_New(0));
       for (const Node& node : graph.nodes()) {
         if (node.op != NodeOp::Placeholder) continue;
-        wanted.push_back(node.source);
+        if (node.source) wanted.push_back(node.source);
         checkedStatus(PyList_Append(examples.get(), node.example));
       }
+      entry->replay = planReplay(t, graph, leavesState);
       program = makeGraphProgram(std::move(graph), t.sources);
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
-      if (PyList_SetItem(emitted.graphBox.get(), 0, ObjectRef(compiled).release()) < 0) throw PythonError{};
+      ObjectRef run = entry->replay.wanted ? watchedGraph(compiled) : compiled;
+      if (PyList_SetItem(emitted.graphBox.get(), 0, run.release()) < 0) throw PythonError{};
       entry->graph = std::move(compiled);
     }
     entry->graphInputCount = static_cast<uint32_t>(wanted.size());

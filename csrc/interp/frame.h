@@ -20,6 +20,7 @@ struct FrameState {
   Value* handledAtEntry = nullptr;       // Trace::handledException when the frame started
   bool awaiting = false;                 // after a break: its call was made before this trace, so that its instruction cannot be run again
   Value* function = nullptr;
+  GeneratorValue* generator = nullptr;  // whose body it is; null: of a plain call
   PyObject* globals = nullptr;       // borrowed
   PyObject* builtins = nullptr;      // borrowed
   DictValue* globalsDict = nullptr;  // twin of globals
@@ -30,6 +31,7 @@ struct FrameState {
   Signal signal = Signal::Running;
   Value* result = nullptr;   // returned or yielded
   Checkpoint atInstruction;  // state before the current instruction
+  int turns = 0;             // of its loops
   // Values popped by the current instruction from below `lowWater`, latest last: what a rollback pushes back.
   std::vector<Value*> popped;
   size_t lowWater = 0;

@@ -1,5 +1,6 @@
 // Known pieces of library code that the interpreter answers in C++ instead of tracing, with the same result and guards.
 #pragma once
+#include "interp/frame.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -16,6 +17,10 @@ Value* moduleForward(Trace& t, InstanceValue* module);
 // Descriptors implemented in C that have no type of their own in the C API (named tuple fields, functools.cached_property,
 // torch's class properties); null where unknown.
 Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
+
+// A call of a function that is known by its code (functools.singledispatch's dispatch, reprlib.recursive_repr's wrapper); null for all
+// others. function: the real one, or null.
+Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args, PyObject* function);
 
 // A C object whose attributes are fixed data and may be read as constants (torch.finfo, dtype, device, inspect-like objects).
 bool isOpaqueReadable(PyObject* object);
@@ -35,6 +40,47 @@ void linkContext(Trace& t, Value* exception);
 
 // What a __repr__ that reprlib or dataclasses guards against cycles calls; null where `function` (Real, a Python function) is none.
 Value* unguardedRepr(Trace& t, Value* function);
+// The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.
+Value* nextOfExisting(Trace& t, IteratorValue* it);
+// An existing zip, map, ... is from now on what the trace would have made of its parts.
+void openExisting(Trace& t, IteratorValue* it);
+// Whether code of the generator runs when it is dropped where it stands.
+bool mustBeClosed(GeneratorValue* g);
+// Breaks where an existing generator may run code when the program lets go of it.
+void checkDropped(Trace& t, Value* v);
+// A frame (null: none of the trace's) has let go of v: a generator that nothing holds any more is closed.
+void dropped(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
+// generator.close()
+void closeGenerator(Trace& t, GeneratorValue* g);
+// The frame of a generator; of one that existed before, read where it stands.
+FrameState& frameOf(Trace& t, GeneratorValue* g);
+// StopIteration with a generator's result (null: None).
+Value* stopIterationWith(Trace& t, Value* result);
+// The number of the next item of an enumerate that existed before.
+Value* numberOfExisting(Trace& t, IteratorValue* enumerate);
+// What existing iterators go over is not among what was written to: as it is now, so in every call.
+void guardExistingIterators(Trace& t);
+// As Py_EnterRecursiveCall: raises RecursionError as CPython's own recursion in C does.
+struct RecursiveCall {
+  RecursiveCall(Trace& t, const char* where) {
+    if (Py_EnterRecursiveCall(where) != 0) raiseCurrent(t);
+  }
+  ~RecursiveCall() { Py_LeaveRecursiveCall(); }
+  RecursiveCall(const RecursiveCall&) = delete;
+};
+
+// Raises an exception whose cause and context is another one.
+[[noreturn]] void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause);
+
+// For a generator that waits in yield from or await: hands what is thrown at it to the one it waits for. Yielded: f.result is what
+// that gave. Running: the frame goes on; with `thrown` raised in it, where that is not null.
+Signal throwToDelegate(Trace& t, FrameState& f, Value*& thrown);
+
+// What BaseExceptionGroup.__new__ checks of its arguments, and the class that it makes an instance of.
+PyTypeObject* groupClass(Trace& t, PyTypeObject* type, const CallArgs& args);
+
+// Answers cdynamo.polyfills.async_generator_resume.
+Value* resumeAsyncGenerator(Trace& t, CallArgs& a);
 
 // The next item of one of itertools' iterators; null: exhausted.
 Value* nextOfItertool(Trace& t, IteratorValue* it);

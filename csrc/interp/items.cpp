@@ -3,7 +3,9 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -26,6 +28,12 @@ T* partOf(Value* v, Kind kind) {
 ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
 TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
+DictValue* mergedAsDict(Trace& t, Value* v) {
+  DictValue* d = asDict(v);
+  if (!d || v->kind == Kind::Dict) return d;
+  auto iterates = t.typeOf(v)->tp_iter;
+  return iterates == PyDict_Type.tp_iter || iterates == PyODict_Type.tp_iter ? d : nullptr;
+}
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 namespace {
@@ -34,7 +42,7 @@ namespace {
 template <typename HasSlot>
 void checkModelled(Trace& t, Value* v, const char* what, HasSlot&& hasSlot) {
   auto* i = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
-  if (!i || !i->real) return;
+  if (!isReal(v) && (!i || !i->real)) return;
   PyTypeObject* type = t.typeOf(v);
   static PyMappingMethods noMapping{};
   static PySequenceMethods noSequence{};
@@ -60,7 +68,7 @@ long long indexOf(Trace& t, Value* key, const char* what) {
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
   if (isReal(key) && PyLong_Check(realObject(key))) raise(t, PyExc_IndexError, "cannot fit 'int' into an index-sized integer");
-  if (isTensor(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with a tensor");
+  if (isTensor(key) || isArray(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with " + describe(key));
   if (!std::strcmp(what, "deque")) raise(t, PyExc_TypeError, std::string("sequence index must be integer, not '") + t.typeOf(key)->tp_name + "'");
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
 }
@@ -179,9 +187,14 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
 }
 
 Value* getItem(Trace& t, Value* container, Value* key) {
+  if (Value* core = coreUnless(t, container, {"__getitem__"})) container = core;
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
+  if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
+      !as<InstanceValue>(key)->contents)
+    if (Value* index = indexValue(t, key)) key = index;
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
+  if (isArray(container)) return arrayOperator(t, "getitem", {container, key});
   if (ListValue* l = asList(container)) {
     t.load(l);
     if (l->type == dequeType() && isSlice(key)) raise(t, PyExc_TypeError, "sequence index must be integer, not 'slice'");
@@ -210,6 +223,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     raiseKeyError(t, key);
   }
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key}, {}})) return call1(t, specialMethod(t, container, "__getitem__"), key);
     static PyObject* getitem = importedObject("operator", "getitem");
     return recordOp(t, getitem, false, {{container, key}, {}});
   }
@@ -242,9 +256,19 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not subscriptable");
 }
 
+std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal) {
+  PyTypeObject* type = t.typeOf(v);
+  if (!type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item)) raise(t, PyExc_TypeError, refusal);
+  return itemsOf(t, v);
+}
+
 void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (Value* method = pythonSpecial(t, container, "__setitem__")) {
     call(t, method, {{key, value}, {}});
+    return;
+  }
+  if (isArray(container)) {
+    arrayOperator(t, "setitem", {container, key, value});
     return;
   }
   if (ListValue* l = asList(container)) {
@@ -253,8 +277,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
     bool deque = l->type == dequeType();
     if (isSlice(key) && !deque) {
       SliceRange r = sliceRange(t, key, items.size());
-      if (!isIterable(t, value)) raise(t, PyExc_TypeError, r.step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
-      std::vector<Value*> fresh = itemsOf(t, value);
+      std::vector<Value*> fresh = itemsOr(t, value, r.step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
       if (r.step == 1) {
         Py_ssize_t stop = std::max(r.start, r.stop);
         items.erase(items.begin() + r.start, items.begin() + stop);
@@ -278,6 +301,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   }
   if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
   if (isTensor(container)) {
+    if (isOverridden(t, CallArgs{{container, key, value}, {}})) {
+      call(t, specialMethod(t, container, "__setitem__"), {{key, value}, {}});
+      return;
+    }
     static PyObject* setitem = importedObject("operator", "setitem");
     recordOp(t, setitem, false, {{container, key, value}, {}});
     return;
@@ -329,12 +356,14 @@ void delItem(Trace& t, Value* container, Value* key) {
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
+  if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
     long long n = indexArgument(t, call(t, method, {}));
     if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
     return static_cast<Py_ssize_t>(n);
   }
+  if (isArray(v)) return arrayLength(as<ArrayValue>(v));
   if (ListValue* l = asList(v)) {
     t.load(l);
     return static_cast<Py_ssize_t>(l->items.size());
@@ -350,6 +379,7 @@ Py_ssize_t length(Trace& t, Value* v) {
   }
   if (v->kind == Kind::DictView) return static_cast<Py_ssize_t>(t.dictLength(as<DictValue>(as<DictViewValue>(v)->owner)));
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return static_cast<Py_ssize_t>(indexArgument(t, call(t, specialMethod(t, v, "__len__"), {})));
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "len() of a 0-d tensor");
@@ -367,12 +397,28 @@ Py_ssize_t length(Trace& t, Value* v) {
 }
 
 bool contains(Trace& t, Value* container, Value* item) {
+  if (Value* core = coreUnless(t, container, {"__contains__"})) {
+    Value* part = coreOf(t, item);
+    return contains(t, core, part ? part : item);
+  }
+  if (isArray(container) || isArray(item)) unsupported(BreakReason::NumpyCall, "`in` with a NumPy array");
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
-  if (Value* method = pythonSpecial(t, container, "__contains__")) return truth(t, call1(t, method, item));
+  if (Value* method = pythonSpecial(t, container, "__contains__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
+    return truth(t, call1(t, method, item));
+  }
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
   if (SetValue* s = asSet(container)) return t.setHas(s, keyToFind(t, item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
+  if (container->kind == Kind::Instance)
+    if (PyObject* text = t.constant(container); text && PyUnicode_Check(text)) {
+      PyObject* part = t.constant(item);
+      if (!part) raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
+      int found = PySequence_Contains(text, part);
+      if (found < 0) raiseCurrent(t);
+      return found != 0;
+    }
   if (isOpen(item) && isReal(container) && PyTuple_CheckExact(realObject(container))) {
     for (Value* v : itemsOf(t, container))
       if (equals(t, v, item)) return true;
@@ -426,13 +472,16 @@ bool isSmallRange(PyObject* range) {
 }  // namespace
 
 Value* iterate(Trace& t, Value* v) {
+  if (Value* core = coreUnless(t, v, {"__iter__"}); core && t.typeOf(core)->tp_iter) return iterate(t, core);
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
-    case Kind::Iterator:
+    case Kind::Iterator: t.typeOf(v); return v;
     case Kind::Generator: return v;
+    case Kind::Array: unsupported(BreakReason::UnsupportedIteration, "iteration over a NumPy array");
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
+    if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
     Value* it = call(t, method, {});
     bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator ||
                     (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));
@@ -444,6 +493,7 @@ Value* iterate(Trace& t, Value* v) {
     static auto* dequeIter = reinterpret_cast<PyTypeObject*>(importedObject("_collections", "_deque_iterator"));
     it->type = subject->kind != Kind::List ? &PyTupleIter_Type : as<ListValue>(subject)->type == dequeType() ? dequeIter : &PyListIter_Type;
     it->subject = subject;
+    if (it->type == dequeIter) it->stop = as<ListValue>(subject)->resizes;
     return it;
   };
   if (asList(v) || asTuple(v)) return sequence(asList(v) ? static_cast<Value*>(asList(v)) : asTuple(v));
@@ -467,6 +517,7 @@ Value* iterate(Trace& t, Value* v) {
     return it;
   }
   if (isTensor(v)) {
+    if (isOverridden(t, CallArgs{{v}, {}})) return call(t, specialMethod(t, v, "__iter__"), {});
     auto* tensor = as<TensorValue>(v);
     t.observe(tensor);
     if (tensor->meta.dim() == 0) raise(t, PyExc_TypeError, "iteration over a 0-d tensor");
@@ -547,6 +598,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     return nullptr;
   };
   switch (it->what) {
+    case IteratorValue::Existing: return nextOfExisting(t, it);
     case IteratorValue::DictItems: {
       auto* d = as<DictValue>(it->subject);
       if (static_cast<int64_t>(d->live) != it->stop) {
@@ -558,6 +610,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       while (at < d->entries.size() && !d->entries[at].value) at++;
       t.journal.set(it->position, static_cast<int64_t>(at) + 1);
       if (at >= d->entries.size()) return finish();
+      if (it->given == it->stop) raise(t, PyExc_RuntimeError, "dictionary keys changed during iteration");
+      t.journal.set(it->given, it->given + 1);
       const DictEntry& e = d->entries[at];
       return it->step == DictViewValue::Keys ? e.key.value : it->step == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value});
     }
@@ -567,6 +621,10 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         raise(t, PyExc_RuntimeError, "Set changed size during iteration");
       }
       std::vector<Value*>* items;
+      if (it->stop >= 0 && it->inputs.empty() && as<ListValue>(it->subject)->resizes != it->stop) {
+        finish();
+        raise(t, PyExc_RuntimeError, "deque mutated during iteration");
+      }
       if (it->subject->kind == Kind::List) {
         t.load(as<ListValue>(it->subject));
         items = &as<ListValue>(it->subject)->items;
@@ -634,7 +692,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Enumerate: {
       Value* v = next(t, it->inputs[0]);
       if (!v) return nullptr;
-      Value* i = t.integer(it->position);
+      Value* i = it->real ? numberOfExisting(t, it) : t.integer(it->position);
       t.journal.set(it->position, it->position + 1);
       return t.tuple({i, v});
     }
@@ -753,11 +811,14 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
       t.load(s);
       if (s->items.size() > 1) {
         ObjectRef layout = t.setLayout(s);
-        if (!layout) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
+        bool asRead = s->real && s->replayable && s->history.empty();  // the items are in the order of the real set
+        if (!layout && !asRead) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
         std::vector<Value*> items;
+        if (!layout)
+          for (const DictKey& k : s->items) items.push_back(k.value);
         PyObject* item;
         Py_hash_t hash;
-        for (Py_ssize_t at = 0; _PySet_NextEntry(layout.get(), &at, &item, &hash);)
+        for (Py_ssize_t at = 0; layout && _PySet_NextEntry(layout.get(), &at, &item, &hash);)
           items.push_back(s->items[s->index.find(DictKey{nullptr, item, hash})->second].value);
         return items;
       }
@@ -790,7 +851,7 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
   Value* it = iterate(t, v);
   while (Value* item = next(t, it)) {
     items.push_back(item);
-    if (items.size() > 10'000'000) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
+    if (items.size() > kMostItems) unsupported(BreakReason::EndlessIterator, "an iterator that does not end");
   }
   return items;
 }

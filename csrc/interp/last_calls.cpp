@@ -15,7 +15,9 @@ LastCall around(Trace& t, const char* name, std::vector<Value*> args) { return {
 struct Builtins {
   PyObject *len = importedObject("builtins", "len"), *boolean = importedObject("builtins", "bool"), *iter = importedObject("builtins", "iter"),
            *next = importedObject("builtins", "next"), *str = importedObject("builtins", "str"), *repr = importedObject("builtins", "repr"),
-           *format = importedObject("builtins", "format"), *getattr = importedObject("builtins", "getattr");
+           *format = importedObject("builtins", "format"), *getattr = importedObject("builtins", "getattr"),
+           *setattr = typeLookup(&PyBaseObject_Type, PyUnicode_InternFromString("__setattr__")),
+           *delattr = typeLookup(&PyBaseObject_Type, PyUnicode_InternFromString("__delattr__"));
 };
 
 // The descriptor's Python function under a name of its type, or null.
@@ -83,6 +85,9 @@ LastCall lastOperator(Trace& t, int op, Value* left, Value* right) {
     if (!method) return {};
     return around(t, "in_place", {method, left, right, t.realShared(operatorFunction(op))});
   }
+  // "..." % v is formatting, whatever v is.
+  PyTypeObject* type = t.typeOf(left);
+  if (op % 13 == 6 && (PyType_FastSubclass(type, Py_TPFLAGS_UNICODE_SUBCLASS) || PyType_FastSubclass(type, Py_TPFLAGS_BYTES_SUBCLASS))) return {};
   Value* method = pythonMethod(t, right, reflectedMethod(op));
   if (!method) return {};
   return around(t, "reflected", {method, left, right, t.string(operatorSymbol(op))});
@@ -93,7 +98,13 @@ LastCall lastComparison(Trace& t, int op, Value* left, Value* right) {
   if (!method) return {};
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
   if (a != b && PyType_IsSubtype(b, a)) return {};
-  return around(t, "compared", {method, left, right, t.string(compareSymbol(op)), t.string(compareMethod(swappedComparison(op)))});
+  // Values of builtin types know nothing about objects of Python classes.
+  bool askRight = right->kind == Kind::Instance || isTensor(right) || isReal(right) || as<InstanceValue>(left)->contents;
+  if (PyObject* plain = askRight && isReal(right) ? t.constant(right) : nullptr)
+    askRight = PyType_Check(plain) || (a->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) ||
+               PyType_IsSubtype(a, &PyFloat_Type) || PyType_IsSubtype(a, &PyComplex_Type);
+  Value* swapped = askRight ? t.string(compareMethod(swappedComparison(op))) : t.none();
+  return around(t, "compared", {method, left, right, t.string(compareSymbol(op)), swapped});
 }
 
 LastCall lastTruth(Trace& t, Value* v) {
@@ -119,11 +130,56 @@ LastCall lastFormat(Trace& t, Value* v, Value* spec) {
   return method ? around(t, "text", {method, t.string("__str__"), t.tuple({})}) : LastCall{};
 }
 
+LastCall lastWrite(Trace& t, Value* object, PyObject* name, Value* value) {
+  if (!name || object->kind != Kind::Instance) return {};
+  PyTypeObject* type = as<InstanceValue>(object)->type;
+  PyObject* d = typeLookup(type, name);
+  if (!d || !Py_TYPE(d)->tp_descr_set) return {};
+  std::vector<Value*> args{object};
+  if (value) args.push_back(value);
+  if (Py_TYPE(d) == &PyProperty_Type) {
+    ObjectRef setter = checked(PyObject_GetAttrString(d, value ? "fset" : "fdel"));
+    if (!PyFunction_Check(setter.get())) return {};
+    lookUp(t, t.typeOf(object), name);
+    return {pinnedValue(t, setter.get()), {std::move(args), {}}};
+  }
+  if (!PyType_HasFeature(Py_TYPE(d), Py_TPFLAGS_HEAPTYPE)) return {};
+  PyObject* setter = pythonPart(t, d, PyUnicode_InternFromString(value ? "__set__" : "__delete__"));
+  if (!setter) return {};
+  lookUp(t, t.typeOf(object), name);
+  args.insert(args.begin(), pinnedValue(t, d));
+  return {pinnedValue(t, setter), {std::move(args), {}}};
+}
+
+namespace {
+
+// The attribute's name as an interned str; null where the value is none.
+PyObject* nameOf(Trace& t, Value* v) {
+  PyObject* name = isReal(v) ? t.constant(v) : nullptr;
+  if (!name || !PyUnicode_CheckExact(name)) return nullptr;
+  PyObject* interned = ObjectRef::share(name).release();
+  PyUnicode_InternInPlace(&interned);
+  return t.keep(ObjectRef::steal(interned));
+}
+
+}  // namespace
+
 LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
-  if (args.args.empty() || !args.kwargs.empty() || args.args[0]->kind != Kind::Instance) return {};
+  if (args.args.empty() || !args.kwargs.empty()) return {};
   Value* v = args.args[0];
   const size_t count = args.args.size();
   static const Builtins known;
+  if (callable == known.next && count <= 2) {
+    if (count == 2 && v->kind == Kind::Generator) return around(t, "next_item_or_default", args.args);
+    LastCall last = lastNext(t, v);
+    if (!last || count == 1) return last;
+    return around(t, "call_or_default", {last.callable, t.tuple(std::move(last.args.args)), args.args[1]});
+  }
+  if (v->kind != Kind::Instance) return {};
+  if ((callable == known.setattr && count == 3) || (callable == known.delattr && count == 2)) {
+    LastCall write = lastWrite(t, v, nameOf(t, args.args[1]), count == 3 ? args.args[2] : nullptr);
+    return write ? around(t, "call", {write.callable, t.tuple(std::move(write.args.args))}) : LastCall{};
+  }
   if (count == 1) {
     if (callable == known.len) {
       Value* method = pythonMethod(t, v, "__len__");
@@ -141,18 +197,11 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
     }
     if (callable == known.format) return lastFormat(t, v, nullptr);
   }
-  if (callable == known.next && count <= 2) {
-    Value* method = pythonMethod(t, v, "__next__");
-    if (!method) return {};
-    return count == 1 ? LastCall{method, {}} : around(t, "next_or_default", {method, args.args[1]});
-  }
   if (callable == known.format && count == 2) return lastFormat(t, v, args.args[1]);
   if (callable == known.getattr && (count == 2 || count == 3)) {
-    PyObject* name = isReal(args.args[1]) ? t.constant(args.args[1]) : nullptr;
-    if (!name || !PyUnicode_CheckExact(name)) return {};
-    PyObject* interned = ObjectRef::share(name).release();
-    PyUnicode_InternInPlace(&interned);
-    LastCall read = lastRead(t, v, t.keep(ObjectRef::steal(interned)));
+    PyObject* name = nameOf(t, args.args[1]);
+    if (!name) return {};
+    LastCall read = lastRead(t, v, name);
     if (!read || count == 2) return read;
     return around(t, "attribute_or_default", {read.callable, t.tuple(std::move(read.args.args)), args.args[2]});
   }

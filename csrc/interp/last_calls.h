@@ -21,8 +21,19 @@ LastCall lastTruth(Trace& t, Value* v);
 LastCall lastIterator(Trace& t, Value* v);
 // format(v, spec); spec null: empty.
 LastCall lastFormat(Trace& t, Value* v, Value* spec);
-// len, bool, iter, next, str, repr, format, getattr.
+// len, bool, iter, next, str, repr, format, getattr, setattr, delattr.
 LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args);
+
+// The next item of an iterator, by a __next__ written in Python, or of a zip, map, ... over such code; StopIteration ends it.
+LastCall lastNext(Trace& t, Value* iterator);
+// Whether iterating over v runs code of the program.
+bool runsProgram(Trace& t, Value* v);
+// The items of such a v as a list; most: so many at most, -1: all.
+LastCall lastItems(Trace& t, Value* v, long most = -1);
+// list, sum, sorted, str.join, ... of such items, or with such a key.
+LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args);
+// object.__setattr__ and object.__delattr__ (value null) by a property or descriptor written in Python.
+LastCall lastWrite(Trace& t, Value* object, PyObject* name, Value* value);
 
 // Makes the call; the current instruction does `to` with its result.
 Value* callLast(Trace& t, LastCall last, ReturnTo to = ReturnTo::Push);

@@ -10,7 +10,7 @@ bool isLateText(Value* v) { return v->kind == Kind::Instance && as<InstanceValue
 namespace {
 
 bool readsPlainly(Trace& t, Value* v) {
-  if (isLateText(v)) return true;
+  if (isLateText(v) || isNumber(v)) return true;
   if (isTensor(v)) {
     static auto* parameter = reinterpret_cast<PyTypeObject*>(importedObject("torch.nn", "Parameter"));
     PyTypeObject* type = t.typeOf(v);

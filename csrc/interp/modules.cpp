@@ -109,8 +109,8 @@ Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject*
 
 bool isOpaqueReadable(PyObject* object) {
   std::string name = Py_TYPE(object)->tp_name;
-  return name == "torch.finfo" || name == "torch.iinfo" || name == "torch.Generator" || name == "types.SimpleNamespace" ||
-         isTorchConstantType(Py_TYPE(object));
+  return name == "torch.finfo" || name == "torch.iinfo" || name == "torch.Generator" || isTorchConstantType(Py_TYPE(object)) ||
+         isTorchOperatorType(Py_TYPE(object));
 }
 
 }  // namespace cdynamo

@@ -1,5 +1,6 @@
 // Calls, functions, jumps, loops, generators.
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/last_calls.h"
 #include "interp/protocol.h"
 
@@ -27,6 +28,8 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   CallArgs args;
   Value* kwargs = (in.arg & 1) ? f.pop() : nullptr;
   Value* positional = f.pop();
+  if (!kwargs)
+    if (LastCall last = lastItems(t, positional)) positional = callLast(t, std::move(last), ReturnTo::Redo);
   Value* callable = f.pop();
   if (isReal(positional) && !Py_TYPE(realObject(positional))->tp_iter && !PySequence_Check(realObject(positional)))
     raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + t.typeOf(positional)->tp_name);
@@ -62,7 +65,10 @@ void handleMakeFunction(Trace& t, FrameState& f, const Instr& in) {
 // ---- jumps -----------------------------------------------------------------------------------------------------------
 
 void handleJump(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
-void handleJumpBackward(Trace&, FrameState& f, const Instr& in) { f.nextIp = in.target; }
+void handleJumpBackward(Trace&, FrameState& f, const Instr& in) {
+  f.nextIp = in.target;
+  f.turns++;
+}
 
 namespace {
 
@@ -101,8 +107,10 @@ void handleJumpIfFalseOrPop(Trace& t, FrameState& f, const Instr& in) {
     f.pop();
 }
 
-void handleReturnValue(Trace&, FrameState& f, const Instr&) {
+void handleReturnValue(Trace& t, FrameState& f, const Instr&) {
   f.result = f.pop();
+  for (Value* v : f.locals)
+    if (v && v != f.result && (v->kind == Kind::Generator || v->kind == Kind::Iterator)) dropped(t, v, &f);
   f.signal = Signal::Returned;
 }
 
@@ -116,13 +124,14 @@ void handleGetIter(Trace& t, FrameState& f, const Instr&) {
 
 void handleForIter(Trace& t, FrameState& f, const Instr& in) {
   Value* item = nullptr;
-  if (Value* method = pythonMethod(t, f.top(), "__next__")) {
+  if (LastCall last = lastNext(t, f.top())) {
     try {
-      item = callLast(t, {method, {}}, ReturnTo::Next);
+      item = callLast(t, std::move(last), ReturnTo::Next);
     } catch (Raised& raised) {
       if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
     }
   } else {
+    if (f.top()->kind == Kind::Generator) t.tail = ReturnTo::Next;
     item = next(t, f.top());
   }
   if (item) return f.push(item);
@@ -152,6 +161,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
   Value* receiver = f.top();
   if (receiver->kind == Kind::Generator) {
     auto* g = as<GeneratorValue>(receiver);
+    t.tail = ReturnTo::Sent;
     Value* item = resumeGenerator(t, g, sent, nullptr);
     if (item) return f.push(item);
     f.push(g->frame->result ? g->frame->result : t.none());
@@ -182,12 +192,5 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   }
   throw Raised{exception};
 }
-
-void handleAsyncGenWrap(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "an async generator"); }
-void handleGetAwaitable(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "await"); }
-void handleGetAiter(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleGetAnext(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleEndAsyncFor(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async for"); }
-void handleBeforeAsyncWith(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::AsyncCode, "async with"); }
 
 }  // namespace cdynamo

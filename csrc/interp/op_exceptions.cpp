@@ -23,10 +23,9 @@ void handleWithExceptStart(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.top(1);
   Value* exit = f.top(4);
   Value* type = t.realShared(reinterpret_cast<PyObject*>(t.typeOf(exception)));
-  // Stands for the traceback: not None, and refused where anything but that is asked.
-  static PyObject* traceback = importedObject("cdynamo.polyfills", "some_traceback");
+  Value* traceback = t.tracebackOf(exception);
   t.tail = ReturnTo::Push;
-  f.push(call(t, exit, {{type, exception, t.realShared(traceback)}, {}}));
+  f.push(call(t, exit, {{type, exception, traceback}, {}}));
 }
 
 void handlePushExcInfo(Trace& t, FrameState& f, const Instr&) {
@@ -69,8 +68,25 @@ void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
   f.push(t.boolean(match));
 }
 
-void handleCheckEgMatch(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
-void handlePrepReraiseStar(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::ExceptionGroupHandler, "except*"); }
+// What these do is traced Python: a group may have a split() or derive() of its own.
+void handleCheckEgMatch(Trace& t, FrameState& f, const Instr&) {
+  Value* types = f.pop();
+  Value* exception = f.pop();
+  checkExceptionTypes(t, types);
+  static PyObject* match = importedObject("cdynamo.polyfills", "match_group");
+  Value* pair = call(t, pinnedValue(t, match), {{exception, types}, {}});
+  auto parts = itemsOf(t, pair);
+  f.push(parts.at(0));
+  f.push(parts.at(1));
+  if (!isReal(parts[1], Py_None)) t.journal.set(t.handledException, parts[1]);
+}
+
+void handlePrepReraiseStar(Trace& t, FrameState& f, const Instr&) {
+  Value* raised = f.pop();
+  Value* original = f.pop();
+  static PyObject* rest = importedObject("cdynamo.polyfills", "rest_of_group");
+  f.push(call(t, pinnedValue(t, rest), {{original, raised}, {}}));
+}
 
 void handleReraise(Trace&, FrameState& f, const Instr&) { throw Raised{f.pop(), nullptr, true}; }
 
@@ -87,7 +103,7 @@ Value* exceptionFrom(Trace& t, Value* v) {
 }
 
 void link(Trace& t, Value* exception, const char* name, Value* other) {
-  if (exception->source) return;  // an existing one: left as it is
+  if (exception->source) unsupported(BreakReason::UnsupportedMutation, std::string("setting ") + name + " of an existing exception");
   genericSetAttr(t, exception, t.keep(checked(PyUnicode_InternFromString(name))), other);
 }
 
@@ -116,70 +132,54 @@ void handleRaiseVarargs(Trace& t, FrameState& f, const Instr& in) {
 void linkContext(Trace& t, Value* exception) {
   Value* handled = t.topmostHandled();
   if (!handled || isSame(t, handled, exception)) return;
-  if (exception->source) unsupported(BreakReason::UnsupportedMutation, "raising an existing exception while another one is handled");
+  // No cycle is made: where it is in the chain behind the handled one, that link is cut.
+  std::vector<Value*> passed;
+  for (Value* behind = handled;;) {
+    Value* context = getAttr(t, behind, "__context__");
+    if (isReal(context, Py_None)) break;
+    if (isSame(t, context, exception)) {
+      link(t, behind, "__context__", t.none());
+      break;
+    }
+    for (Value* known : passed)
+      if (isSame(t, known, context)) return link(t, exception, "__context__", handled);
+    passed.push_back(context);
+    behind = context;
+  }
   link(t, exception, "__context__", handled);
 }
 
+namespace {
+
+Value* causedBy(Trace& t, PyObject* type, const std::string& message, Value* cause) {
+  ObjectRef text = checked(PyUnicode_FromString(message.c_str()));
+  Value* made = t.real(checked(PyObject_CallOneArg(type, text.get())));
+  link(t, made, "__cause__", cause);
+  link(t, made, "__context__", cause);
+  return made;
+}
+
+}  // namespace
+
+void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause) { throw Raised{causedBy(t, type, message, cause), nullptr, true}; }
+
 void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.pop();
-  if (PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
-    ObjectRef text = checked(PyUnicode_FromString("generator raised StopIteration"));
-    f.push(t.real(checked(PyObject_CallOneArg(PyExc_RuntimeError, text.get()))));
-    return;
-  }
+  const int flags = f.code->flags();
+  const char* kind = flags & CO_COROUTINE ? "coroutine" : flags & CO_ASYNC_GENERATOR ? "async generator" : "generator";
+  auto isA = [&](PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; };
+  if (isA(PyExc_StopIteration)) return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopIteration", exception));
+  if ((flags & CO_ASYNC_GENERATOR) && isA(PyExc_StopAsyncIteration))
+    return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopAsyncIteration", exception));
   f.push(exception);
 }
 
-// ---- imports and rare ops --------------------------------------------------------------------------------------------
-
-void handleImportName(Trace& t, FrameState& f, const Instr& in) {
-  Value* fromlist = f.pop();
-  Value* level = f.pop();
-  PyObject* from = t.constant(fromlist);
-  std::optional<long long> n = asInteger(t, level);
-  if (!from || !n) unsupported(BreakReason::Import, "an import with computed names");
-  ObjectRef module = ObjectRef::steal(PyImport_ImportModuleLevelObject(in.object, f.globals, nullptr, from, static_cast<int>(*n)));
-  if (!module) raiseCurrent(t);
-  // What sys.modules says is what the import statement gives: guarded there.
-  PyObject* modules = PyImport_GetModuleDict();
-  PyObject* name = PyModule_Check(module.get()) ? PyModule_GetNameObject(module.get()) : nullptr;
-  if (!name) {
-    PyErr_Clear();
-    f.push(t.real(std::move(module)));
-    return;
-  }
-  ObjectRef ownedName = ObjectRef::steal(name);
-  if (PyDict_GetItemWithError(modules, name) == module.get()) {
-    const Source* s = t.sources.dictItem(t.sources.pinned(modules), name);
-    f.push(t.wrap(module.get(), s));
-  } else {
-    f.push(t.real(std::move(module)));
-  }
-}
-
-void handleImportFrom(Trace& t, FrameState& f, const Instr& in) {
-  Value* module = f.top();
-  Value* v = getAttrOrNull(t, module, in.object);
-  if (!v) {
-    PyObject* object = isReal(module) ? realObject(module) : nullptr;
-    ObjectRef name = object && PyModule_Check(object) ? ObjectRef::steal(PyModule_GetNameObject(object)) : nullptr;
-    PyErr_Clear();
-    ObjectRef full = name ? ObjectRef::steal(PyUnicode_FromFormat("%U.%U", name.get(), in.object)) : nullptr;
-    PyObject* sub = full ? PyDict_GetItemWithError(PyImport_GetModuleDict(), full.get()) : nullptr;
-    if (!sub) {
-      const char* text = PyUnicode_AsUTF8(in.object);
-      raise(t, PyExc_ImportError, std::string("cannot import name '") + (text ? text : "?") + "'");
-    }
-    v = t.wrap(sub, t.sources.dictItem(t.sources.pinned(PyImport_GetModuleDict()), full.get()));
-  }
-  f.push(v);
-}
+// ---- rare ops --------------------------------------------------------------------------------------------------------
 
 #define CD_REFUSED(name, text) \
   void handle##name(Trace&, FrameState&, const Instr&) { unsupported(BreakReason::UnsupportedOpcode, text); }
 CD_REFUSED(ImportStar, "import *")
 CD_REFUSED(PrintExpr, "the interactive print of an expression")
-CD_REFUSED(SetupAnnotations, "annotations of a module or class body")
 CD_REFUSED(TypeVar, "a type parameter")
 CD_REFUSED(ParamSpec, "a type parameter")
 CD_REFUSED(TypeVarTuple, "a type parameter")

@@ -187,16 +187,24 @@ void handleMapAdd(Trace& t, FrameState& f, const Instr& in) {
   t.dictSet(as<DictValue>(f.top(static_cast<size_t>(in.arg))), t.keyOf(key), value);
 }
 
+namespace {
+
+// What the instruction iterates over; where that runs code of the program, a list of what it gives, so that a break in it goes on.
+Value* itemsOfOperand(Trace& t, Value* v, long most = -1) {
+  LastCall last = lastItems(t, v, most);
+  return last ? callLast(t, std::move(last), ReturnTo::Redo) : v;
+}
+
+}  // namespace
+
 void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = f.pop();
+  Value* iterable = itemsOfOperand(t, f.pop());
   auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
-  if (isReal(iterable) && !PyType_Check(realObject(iterable)) && !Py_TYPE(realObject(iterable))->tp_iter && !PySequence_Check(realObject(iterable)))
-    raise(t, PyExc_TypeError, std::string("Value after * must be an iterable, not ") + t.typeOf(iterable)->tp_name);
-  for (Value* v : itemsOf(t, iterable)) t.append(l, v);
+  for (Value* v : itemsOr(t, iterable, std::string("Value after * must be an iterable, not ") + t.typeOf(iterable)->tp_name)) t.append(l, v);
 }
 
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = f.pop();
+  Value* iterable = itemsOfOperand(t, f.pop());
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
   if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
@@ -226,7 +234,7 @@ void mergeMapping(Trace& t, DictValue* into, Value* mapping, Value* callable) {
     }
     t.dictSet(into, k, value);
   };
-  if (DictValue* d = asDict(mapping)) {
+  if (DictValue* d = mergedAsDict(t, mapping)) {
     t.complete(d);
     for (size_t i = 0; i < d->entries.size(); i++)
       if (d->entries[i].value) put(d->entries[i].key.value, d->entries[i].value);
@@ -265,14 +273,25 @@ void handleFormatValue(Trace& t, FrameState& f, const Instr& in) {
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------
 
+namespace {
+
+void checkUnpackable(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  if (!type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item))
+    raise(t, PyExc_TypeError, std::string("cannot unpack non-iterable ") + type->tp_name + " object");
+}
+
+}  // namespace
+
 void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
-  Value* v = f.pop();
+  // One item more than wanted is read, as CPython does.
+  Value* v = itemsOfOperand(t, f.pop(), in.arg + 1);
   std::vector<Value*> items;
   size_t want = static_cast<size_t>(in.arg);
   if (asList(v) || asTuple(v)) {
     items = itemsOf(t, v);
   } else {
-    // Any iterator: one item more than wanted is read, as CPython does.
+    checkUnpackable(t, v);
     Value* it = iterate(t, v);
     while (items.size() <= want) {
       Value* item = next(t, it);
@@ -287,7 +306,8 @@ void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
 }
 
 void handleUnpackEx(Trace& t, FrameState& f, const Instr& in) {
-  std::vector<Value*> items = itemsOf(t, f.pop());
+  checkUnpackable(t, f.top());
+  std::vector<Value*> items = itemsOf(t, itemsOfOperand(t, f.pop()));
   size_t before = static_cast<size_t>(unpackBefore(in.arg)), after = static_cast<size_t>(unpackAfter(in.arg));
   if (items.size() < before + after)
     raise(t, PyExc_ValueError,
@@ -331,40 +351,63 @@ void handleMatchKeys(Trace& t, FrameState& f, const Instr&) {
   f.push(t.tuple(std::move(values)));
 }
 
+namespace {
+
+// The attributes that a class pattern looks at, one after the other.
+struct MatchedAttributes {
+  Trace& t;
+  Value* subject;
+  PyTypeObject* type;
+  std::vector<Value*> values{};
+  std::vector<PyObject*> seen{};
+
+  // False where the subject has no such attribute.
+  bool add(PyObject* name) {
+    for (PyObject* known : seen)
+      if (PyUnicode_Compare(known, name) == 0) {
+        ObjectRef text = checked(PyUnicode_FromFormat("%s() got multiple sub-patterns for attribute %R", type->tp_name, name));
+        raise(t, PyExc_TypeError, PyUnicode_AsUTF8(text.get()));
+      }
+    seen.push_back(name);
+    Value* v = getAttrOrNull(t, subject, name);
+    if (v) values.push_back(v);
+    return v != nullptr;
+  }
+};
+
+}  // namespace
+
 void handleMatchClass(Trace& t, FrameState& f, const Instr& in) {
   Value* names = f.pop();
   Value* cls = f.pop();
   Value* subject = f.pop();
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "called match pattern must be a class");
   if (!isInstance(t, subject, cls)) return f.push(t.none());
-  std::vector<Value*> attrs;
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(cls));
+  MatchedAttributes matched{t, subject, type};
   if (in.arg > 0) {
     static PyObject* matchArgs = PyUnicode_InternFromString("__match_args__");
     Value* args = getTypeAttr(t, type, matchArgs);
-    if (args) {
-      std::vector<Value*> list = itemsOf(t, args);
-      if (list.size() < static_cast<size_t>(in.arg))
-        raise(t, PyExc_TypeError,
-              std::string(type->tp_name) + "() accepts " + std::to_string(list.size()) + " positional sub-patterns (" + std::to_string(in.arg) +
-                  " given)");
-      for (int i = 0; i < in.arg; i++) {
-        Value* v = getAttrOrNull(t, subject, t.constant(list[static_cast<size_t>(i)]));
-        if (!v) return f.push(t.none());
-        attrs.push_back(v);
-      }
-    } else if (PyType_HasFeature(type, _Py_TPFLAGS_MATCH_SELF) && in.arg == 1) {
-      attrs.push_back(subject);
-    } else {
-      raise(t, PyExc_TypeError, std::string(type->tp_name) + "() accepts 0 positional sub-patterns (" + std::to_string(in.arg) + " given)");
+    if (args && t.typeOf(args) != &PyTuple_Type)
+      raise(t, PyExc_TypeError, std::string(type->tp_name) + ".__match_args__ must be a tuple (got " + t.typeOf(args)->tp_name + ")");
+    std::vector<Value*> list = args ? itemsOf(t, args) : std::vector<Value*>();
+    bool self = !args && PyType_HasFeature(type, _Py_TPFLAGS_MATCH_SELF);
+    size_t allowed = self ? 1 : list.size();
+    if (allowed < static_cast<size_t>(in.arg))
+      raise(t, PyExc_TypeError,
+            std::string(type->tp_name) + "() accepts " + std::to_string(allowed) + " positional sub-pattern" + (allowed == 1 ? "" : "s") + " (" +
+                std::to_string(in.arg) + " given)");
+    if (self) matched.values.push_back(subject);
+    for (int i = 0; !self && i < in.arg; i++) {
+      Value* name = list[static_cast<size_t>(i)];
+      if (t.typeOf(name) != &PyUnicode_Type)
+        raise(t, PyExc_TypeError, std::string("__match_args__ elements must be strings (got ") + t.typeOf(name)->tp_name + ")");
+      if (!matched.add(t.constant(name))) return f.push(t.none());
     }
   }
-  for (Value* name : itemsOf(t, names)) {
-    Value* v = getAttrOrNull(t, subject, t.constant(name));
-    if (!v) return f.push(t.none());
-    attrs.push_back(v);
-  }
-  f.push(t.tuple(std::move(attrs)));
+  for (Value* name : itemsOf(t, names))
+    if (!matched.add(t.constant(name))) return f.push(t.none());
+  f.push(t.tuple(std::move(matched.values)));
 }
 
 }  // namespace cdynamo

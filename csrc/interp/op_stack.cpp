@@ -1,12 +1,18 @@
 // Stack shuffles, constants, locals, cells, globals and names.
 #include "interp/handlers.h"
+#include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
 
 void handleNop(Trace&, FrameState&, const Instr&) {}
 void handleResume(Trace&, FrameState&, const Instr&) {}
-void handlePopTop(Trace&, FrameState& f, const Instr&) { f.pop(); }
+void handlePopTop(Trace& t, FrameState& f, const Instr&) {
+  Value* v = f.pop();
+  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return;
+  checkDropped(t, v);
+  dropped(t, v);
+}
 void handleCopy(Trace&, FrameState& f, const Instr& in) { f.push(f.top(static_cast<size_t>(in.arg))); }
 
 void handleSwap(Trace&, FrameState& f, const Instr& in) {
@@ -36,8 +42,9 @@ void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
 namespace {
 
 // An existing object that runs code when it dies must die here, not when the captured code has ended.
-void checkDropped(Value* old) {
+void checkOverwritten(Trace& t, Value* old) {
   if (!old || old->kind == Kind::Tensor) return;
+  if (old->kind == Kind::Generator) return checkDropped(t, old);
   PyObject* object = isReal(old) ? realObject(old) : old->kind == Kind::Instance ? as<InstanceValue>(old)->real.get() : nullptr;
   if (object && old->source && Py_TYPE(object)->tp_finalize)
     unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
@@ -45,10 +52,12 @@ void checkDropped(Value* old) {
 
 }  // namespace
 
-void handleStoreFast(Trace&, FrameState& f, const Instr& in) {
-  checkDropped(f.locals[static_cast<size_t>(in.arg)]);
+void handleStoreFast(Trace& t, FrameState& f, const Instr& in) {
+  Value* old = f.locals[static_cast<size_t>(in.arg)];
+  checkOverwritten(t, old);
   Value* v = f.pop();
   f.locals[static_cast<size_t>(in.arg)] = v->kind == Kind::Unbound ? nullptr : v;
+  if (old && old != v) dropped(t, old);
   if (v->kind == Kind::Tensor) {
     auto* tensor = as<TensorValue>(v);
     if (tensor->node && tensor->node->op != NodeOp::Placeholder && tensor->node->nameHint.empty()) tensor->node->nameHint = slotName(f, in.arg);
@@ -58,8 +67,10 @@ void handleStoreFast(Trace&, FrameState& f, const Instr& in) {
 void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
   if (f.locals[static_cast<size_t>(in.arg)] == nullptr)
     raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, in.arg) + "' where it is not associated with a value");
-  checkDropped(f.locals[static_cast<size_t>(in.arg)]);
+  Value* old = f.locals[static_cast<size_t>(in.arg)];
+  checkOverwritten(t, old);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
+  dropped(t, old);
 }
 
 void handleLoadFastAndClear(Trace& t, FrameState& f, const Instr& in) {
@@ -118,6 +129,12 @@ void handleDeleteName(Trace& t, FrameState& f, const Instr& in) {
 void handleLoadLocals(Trace&, FrameState& f, const Instr&) {
   if (!f.names) unsupported(BreakReason::UnsupportedOpcode, "the locals of a module body");
   f.push(f.names);
+}
+
+void handleSetupAnnotations(Trace& t, FrameState& f, const Instr&) {
+  if (!f.names) unsupported(BreakReason::UnsupportedOpcode, "annotations of a module body");
+  static PyObject* name = PyUnicode_InternFromString("__annotations__");
+  if (!t.dictGetName(f.names, name)) t.dictSet(f.names, t.keyOf(t.realShared(name)), t.dict());
 }
 
 void handleLoadFromDictOrGlobals(Trace& t, FrameState& f, const Instr& in) {

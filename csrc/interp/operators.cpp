@@ -2,8 +2,12 @@
 #include <cmath>
 
 #include "base/lookup.h"
+#include "cpython/compat.h"
+#include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "interp/protocol.h"
+#include "interp/ranges.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -76,6 +80,8 @@ bool isContainer(Value* v) { return asList(v) || asTuple(v) || asDict(v) || asSe
 
 std::vector<Value*> repeat(const std::vector<Value*>& items, long long n) {
   std::vector<Value*> out;
+  if (!items.empty() && n > static_cast<long long>(kMostItems / items.size()))
+    unsupported(BreakReason::UnsupportedOperator, "a sequence repeated to more than a million items");
   for (long long i = 0; i < n; i++) out.insert(out.end(), items.begin(), items.end());
   return out;
 }
@@ -161,34 +167,41 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   return nullptr;
 }
 
-// What the operand's type says about an operator without a look at what is in it: the constant, or an empty one of the type.
-ObjectRef standIn(Trace& t, Value* v) {
-  PyTypeObject* type = t.typeOf(v);
-  if (v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::Set) {
-    ObjectRef made = ObjectRef::steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
-    if (!made) PyErr_Clear();
-    return made;
-  }
-  if (v->kind == Kind::DictView) return snapshot(t, v);
-  if (v->kind == Kind::Function) return ObjectRef::share(importedObject("cdynamo.polyfills", "reduce"));
-  return ObjectRef::share(v->kind == Kind::Instance ? nullptr : t.constant(v));
+// Breaks where C code that is not modelled has the last word: the type's own method of that name, but for plain numbers'.
+void refuseOwnMethod(Trace& t, Value* v, const char* name) {
+  PyObject* key = t.keep(checked(PyUnicode_InternFromString(name)));
+  PyObject* d = typeLookup(t.typeOf(v), key);
+  if (!d || Py_TYPE(d) != &PyWrapperDescr_Type) return;
+  PyTypeObject* owner = reinterpret_cast<PyDescrObject*>(d)->d_type;
+  if (owner == &PyLong_Type || owner == &PyFloat_Type || owner == &PyBool_Type || owner == &PyComplex_Type || owner == &PyBaseObject_Type) return;
+  unsupported(BreakReason::UnsupportedOperator, std::string(name) + " of " + describe(v));
 }
 
-[[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
-  for (Value* v : {a, b})
-    if (isReal(v) && !t.constant(v))
-      unsupported(BreakReason::UnsupportedOperator, std::string(kBinary[op % kInplace].symbol) + " on " + describe(a) + " and " + describe(b));
-  ObjectRef x = standIn(t, a), y = x ? standIn(t, b) : ObjectRef();
-  if (y) {
-    // In CPython's words, where it fails for these types.
-    ObjectRef answer = ObjectRef::steal(op >= kInplace ? PyObject_CallFunctionObjArgs(operatorFunction(inplaceName(op)), x.get(), y.get(), nullptr)
-                                                       : nativeBinary(op, x.get(), y.get()));
-    if (!answer && PyErr_ExceptionMatches(PyExc_TypeError)) raiseCurrent(t);
-    PyErr_Clear();
-  }
+[[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
+  // Sequences are asked last, and say it in their own words.
+  PyTypeObject *left = t.typeOf(a), *right = t.typeOf(b);
+  auto repeats = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_repeat; };
+  if (*symbol == '*' && symbol[1] == 0 && (repeats(left) || repeats(right)))
+    raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
+  for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
+    if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
+      raise(t, PyExc_TypeError,
+            std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
-        std::string("unsupported operand type(s) for ") + kBinary[op % kInplace].symbol + (op >= kInplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name +
-            "' and '" + t.typeOf(b)->tp_name + "'");
+        std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + left->tp_name + "' and '" + right->tp_name + "'");
+}
+
+}  // namespace
+
+namespace {
+
+// The right operand's class is a subclass of the left one's with another reflected method: that is asked first.
+bool overloadsReflected(Trace& t, Value* left, Value* right, const char* reflected) {
+  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
+  if (a == b || !PyType_IsSubtype(b, a)) return false;
+  PyObject* name = t.keep(checked(PyUnicode_InternFromString(reflected)));
+  PyObject* own = lookUp(t, b, name);
+  return own && own != lookUp(t, a, name);
 }
 
 }  // namespace
@@ -212,9 +225,7 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   Value* method = pythonMethod(t, left, names.method);
   if (!method) return nullptr;
   if (op >= kInplace && specialMethod(t, left, inplaceMethod(op))) return nullptr;
-  PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
-  bool rightFirst = a != b && PyType_IsSubtype(b, a);
-  return rightFirst ? nullptr : method;
+  return overloadsReflected(t, left, right, names.reflected) ? nullptr : method;
 }
 
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
@@ -225,15 +236,28 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
+  if (isTensor(a))
+    if (Value* core = coreOf(t, b)) b = core;
+  if (isTensor(b))
+    if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
+  if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance)
+    return arrayOperator(t, inplace && isArray(a) ? inplaceName(op) : kBinary[base].function, {a, b});
+  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
+    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
   if (isTensor(a) || isTensor(b)) {
+    if (inplace && isTensor(a) && isOverridden(t, CallArgs{{a, b}, {}}))
+      if (Value* v = overriddenBinary(t, inplaceMethod(op), nullptr, a, b)) return v;
+    if (Value* v = overriddenBinary(t, kBinary[base].method, kBinary[base].reflected, a, b)) return v;
     if (a->kind != Kind::Instance && b->kind != Kind::Instance) {
       bool onTensor = inplace && isTensor(a);
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
     }
   }
   if (Value* v = openNumberOp(t, base, a, b)) return v;
-  PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict ? nullptr : t.constant(a);
-  PyObject* cb = ca ? t.constant(b) : nullptr;
+  if (isNumber(a) || isNumber(b))
+    if (Value* v = numberOp(t, base, a, b)) return v;
+  PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
+  PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
   if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
@@ -249,7 +273,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
     bool late = false;
     for (size_t i = 0; i < parts.size(); i++) {
-      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) ? nullptr : snapshot(t, parts[i]);
+      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) || isNumber(parts[i]) ? nullptr : snapshot(t, parts[i]);
       if (!part) {
         std::string format = PyUnicode_AsUTF8(ca);
         for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
@@ -280,7 +304,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   }
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
-    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && b->kind == Kind::Instance;
+    bool reflectedFirst = b->kind == Kind::Instance && overloadsReflected(t, a, b, names.reflected);
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (a->kind == Kind::Instance && !leftAsked)
@@ -288,22 +312,32 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
-    badOperands(t, op, a, b);
+    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
+    refuseOwnMethod(t, a, names.method);
+    refuseOwnMethod(t, b, names.reflected);
+    badOperands(t, names.symbol, inplace, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
-  badOperands(t, op, a, b);
+  refuseOwnMethod(t, a, names.method);
+  refuseOwnMethod(t, b, names.reflected);
+  badOperands(t, names.symbol, inplace, a, b);
 }
 
 Value* unaryOp(Trace& t, char op, Value* v) {
+  if (isNumber(v)) return numberUnary(t, op, as<NumberValue>(v));
+  if (isArray(v)) return arrayOperator(t, op == '-' ? "neg" : op == '+' ? "pos" : "invert", {v});
   if (isOpen(v) && PyLong_CheckExact(realObject(v))) {
     if (op == '+') return v;
     if (Value* negated = op == '-' ? openNumberOp(t, 5, v, t.integer(-1)) : nullptr) return negated;
   }
+  if (isTensor(v) && isOverridden(t, CallArgs{{v}, {}}))
+    return call(t, specialMethod(t, v, op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__"), {});
   if (isTensor(v)) return recordOp(t, operatorFunction(op == '-' ? "neg" : op == '+' ? "pos" : "invert"), false, {{v}, {}});
   if (PyObject* c = t.constant(v)) return t.real(native(t, op == '-' ? PyNumber_Negative(c) : op == '+' ? PyNumber_Positive(c) : PyNumber_Invert(c)));
   const char* name = op == '-' ? "__neg__" : op == '+' ? "__pos__" : "__invert__";
   if (v->kind == Kind::Instance)
     if (Value* method = specialMethod(t, v, name)) return call(t, method, {});
+  refuseOwnMethod(t, v, name);
   raise(t, PyExc_TypeError, std::string("bad operand type for unary ") + op + ": '" + t.typeOf(v)->tp_name + "'");
 }
 
@@ -327,6 +361,22 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return kindOf(a) == kindOf(b);
 }
 
+// Whether C code that is not modelled compares v: of a type of its own, or of the builtin type that its class is made of.
+bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
+  switch (v->kind) {
+    case Kind::DictView: return true;
+    case Kind::Real:
+      if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
+      break;
+    case Kind::Instance:
+      if (as<InstanceValue>(v)->contents) return false;
+      break;
+    default: return false;
+  }
+  PyObject* d = typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString(method))));
+  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type;
+}
+
 bool isNan(Trace& t, Value* v) {
   if (!isReal(v) || !PyFloat_CheckExact(realObject(v))) return false;
   PyObject* number = t.constant(v);
@@ -337,8 +387,25 @@ Value* partsOfSlice(Trace& t, Value* slice) { return t.tuple({getAttr(t, slice, 
 
 }  // namespace
 
+namespace {
+
+// Containers that hold themselves: CPython counts the comparisons that are under way, and raises RecursionError at its limit.
+struct DeeperComparison {
+  static constexpr int kMost = 200;
+  DeeperComparison() {
+    if (under >= kMost) unsupported(BreakReason::RecursionLimit, "comparisons of containers nested more than " + std::to_string(kMost) + " deep");
+    under++;
+  }
+  ~DeeperComparison() { under--; }
+  static thread_local int under;
+};
+thread_local int DeeperComparison::under = 0;
+
+}  // namespace
+
 bool equals(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  DeeperComparison deeper;
   if (isNan(t, a) && isNan(t, b)) return isSame(t, a, b);  // not equal to itself, but containers ask for identity first
   return truth(t, compareOp(t, Py_EQ, a, b));
 }
@@ -348,16 +415,27 @@ const char* compareSymbol(int op) { return kCompareSymbol[op]; }
 int swappedComparison(int op) { return kSwapped[op]; }
 
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
+  if (isTensor(a) || isTensor(b))
+    if (Value* v = overriddenBinary(t, kCompareMethod[op], kCompareMethod[kSwapped[op]], a, b)) return v;
+  if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) return arrayOperator(t, kCompareFunction[op], {a, b});
+  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
+    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
-    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
+    if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);
     if ((op == Py_EQ || op == Py_NE) && isReal(other) && !PyNumber_Check(realObject(other))) return t.boolean(op == Py_NE);
     return recordOp(t, operatorFunction(kCompareFunction[op]), false, {{a, b}, {}});
   }
   if (Value* v = openNumberCompare(t, op, a, b)) return v;
-  PyObject* ca = t.constant(a);
-  PyObject* cb = ca ? t.constant(b) : nullptr;
+  if (isNumber(a) || isNumber(b))
+    if (Value* v = numberCompare(t, op, a, b)) return v;
+  // ids of objects that the trace made.
+  if (isLateText(a) && isLateText(b) && t.typeOf(a) == &PyLong_Type && t.typeOf(b) == &PyLong_Type && (op == Py_EQ || op == Py_NE))
+    return t.boolean((a == b) == (op == Py_EQ));
+  PyObject* ca = isNumber(a) ? nullptr : t.constant(a);
+  PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
+  RecursiveCall nested(t, " in comparison");
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
     auto overrides = [&](Value* v, int o) {
@@ -370,6 +448,9 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && overrides(b, kSwapped[op]);
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
+    // What C code of the left operand's builtin base compares is not asked of the right one.
+    if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
+      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op)) {
       if (Value* v = trySpecial(t, a, kCompareMethod[op], b)) return v;
     } else if (op == Py_NE && overrides(a, Py_EQ)) {
@@ -380,6 +461,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     } else if (op == Py_NE && overrides(b, Py_EQ)) {
       if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
     }
+  }
+  if (a->kind == Kind::BoundMethod && b->kind == Kind::BoundMethod && (op == Py_EQ || op == Py_NE)) {
+    auto *x = as<BoundMethodValue>(a), *y = as<BoundMethodValue>(b);
+    return t.boolean((isSame(t, x->self, y->self) && equals(t, x->function, y->function)) == (op == Py_EQ));
   }
   if (t.typeOf(a) == &PySlice_Type && t.typeOf(b) == &PySlice_Type) return compareOp(t, op, partsOfSlice(t, a), partsOfSlice(t, b));
   if (isSequenceLike(a) && isSequenceLike(b)) {
@@ -455,20 +540,20 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(x > y && within(b, a));
     }
   }
+  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
                  PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   }
+  // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
+  if ((op == Py_EQ || op == Py_NE) && isReal(a) && isReal(b) && (t.typeOf(a) == &_PyMethodWrapper_Type || t.typeOf(b) == &_PyMethodWrapper_Type))
+    return t.real(native(t, PyObject_RichCompare(t.identity(a), t.identity(b), op)));
+  // An object of a C type that compares in its own way, with anything that it may know.
+  for (Value* v : {a, b})
+    if ((a != b || (op != Py_EQ && op != Py_NE)) && comparesInC(t, v)) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   if (op == Py_EQ || op == Py_NE) {
-    // An object of a C type that compares in its own way, with anything that it may know.
-    for (Value* v : {a, b}) {
-      auto compare = t.typeOf(v)->tp_richcompare;
-      bool opaque = (isReal(v) && v->source && !t.isConstant(v) && t.typeOf(v) != &PySlice_Type);
-      if (opaque && a != b && compare && compare != PyBaseObject_Type.tp_richcompare)
-        unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
-    }
     // Different kinds, or objects without their own comparison: identity.
     if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
@@ -481,6 +566,13 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
 
 bool isSame(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  if (isNumber(a) || isNumber(b)) {
+    // Small ints and the two bools are single objects.
+    Value* other = isNumber(a) ? b : a;
+    if (isNumber(other) || (isReal(other) && PyNumber_Check(realObject(other))))
+      unsupported(BreakReason::NumberValue, "the identity of " + describe(isNumber(a) ? a : b));
+    return false;
+  }
   // What was computed is another object than any other, but for small ints.
   auto isComputed = [](Value* v) { return isReal(v) && v->source && v->source->kind == SourceKind::Arithmetic; };
   if (isReal(a) && isReal(b) && (isComputed(a) || isComputed(b))) {
@@ -532,10 +624,11 @@ bool isSame(Trace& t, Value* a, Value* b) {
 bool truth(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Tensor: {
-      auto* tensor = as<TensorValue>(v);
-      (void)tensor;
+      if (std::optional<bool> proven = provenTruth(t.graph, as<TensorValue>(v)->node)) return *proven;
       unsupported(BreakReason::DataDependentBranch, "the truth of a tensor");
     }
+    case Kind::Array:
+    case Kind::Number: unsupported(BreakReason::DataDependentBranch, "the truth of " + describe(v));
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
@@ -572,6 +665,7 @@ bool truth(Trace& t, Value* v) {
     case Kind::DictView: return length(t, v) != 0;
     case Kind::Instance: {
       if (PyObject* c = t.constant(v)) return PyObject_IsTrue(c) > 0;
+      if (Value* core = coreUnless(t, v, {"__bool__", "__len__"})) return truth(t, core);
       if (Value* method = specialMethod(t, v, "__bool__")) {
         Value* answer = call(t, method, {});
         if (t.typeOf(answer) != &PyBool_Type)
@@ -588,7 +682,13 @@ bool truth(Trace& t, Value* v) {
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
-  PyObject* c = isReal(v) ? t.constant(v) : nullptr;
+  PyObject* c = isReal(v) || isNumber(v) ? t.constant(v) : nullptr;
+  ObjectRef index;
+  if (c && !PyLong_Check(c) && isNumpyScalarType(Py_TYPE(c))) {
+    index = ObjectRef::steal(PyNumber_Index(c));
+    if (!index) PyErr_Clear();
+    c = index.get();
+  }
   if (!c || !PyLong_Check(c)) return std::nullopt;
   int overflow = 0;
   long long n = PyLong_AsLongLongAndOverflow(c, &overflow);
@@ -599,8 +699,15 @@ std::optional<long long> asInteger(Trace& t, Value* v) {
 Value* indexValue(Trace& t, Value* v) {
   if (isReal(v) && (t.typeOf(v) == &PyLong_Type || PyLong_Check(realObject(v)))) return v;
   if (isTensor(v)) unsupported(BreakReason::TensorAsIndex, "a tensor used as an index");
+  if (isNumber(v)) t.constant(v);
+  // An int is an index by itself; its __index__ is not asked.
+  if (Value* core = coreOf(t, v); core && t.typeOf(core) == &PyLong_Type) return core;
   Value* method = v->kind == Kind::Instance ? specialMethod(t, v, "__index__") : nullptr;
-  return method ? call(t, method, {}) : nullptr;
+  if (!method) return nullptr;
+  Value* index = call(t, method, {});
+  if (!PyType_FastSubclass(t.typeOf(index), Py_TPFLAGS_LONG_SUBCLASS))
+    raise(t, PyExc_TypeError, std::string("__index__ returned non-int (type ") + t.typeOf(index)->tp_name + ")");
+  return index;
 }
 
 long long indexArgument(Trace& t, Value* v) {

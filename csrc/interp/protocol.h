@@ -74,6 +74,9 @@ bool contains(Trace& t, Value* container, Value* item);
 bool truth(Trace& t, Value* v);
 bool equals(Trace& t, Value* a, Value* b);
 
+// hash(v) is the same number in every call.
+bool hasExactHash(Trace& t, Value* v);
+
 // ---- items and iteration ----
 Value* getItem(Trace& t, Value* container, Value* key);
 [[noreturn]] void raiseKeyError(Trace& t, Value* key);
@@ -83,6 +86,10 @@ Py_ssize_t length(Trace& t, Value* v);
 Value* iterate(Trace& t, Value* v);
 Value* next(Trace& t, Value* iterator);  // null: exhausted
 std::vector<Value*> itemsOf(Trace& t, Value* iterable);
+// More items than this are not taken one by one, nor made: CPython does it.
+constexpr size_t kMostItems = 1'000'000;
+// The same, with a TypeError of the given text where v can not be iterated over.
+std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal);
 // The same where the order does not matter, so that a set's is not relied on.
 std::vector<Value*> unorderedItems(Trace& t, Value* iterable);
 // The list, tuple, dict or set inside v: v itself, or the contents of an instance of a subclass. Null where there is none.
@@ -94,9 +101,21 @@ SetValue* asSet(Value* v);
 DictKey keyToFind(Trace& t, Value* v);
 // a OP b (by NB_* number) where one is a set, frozenset or view of a dict; null where sets have no such operator.
 Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
+// The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
+DictValue* mergedAsDict(Trace& t, Value* v);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
+
+// ---- subclasses of int, float, complex, str, bytes ----
+// The base among these of a Python class, or null.
+PyTypeObject* coreType(PyTypeObject* type);
+// The plain value of an object of such a class; null where v is none, or its value cannot be guarded.
+Value* coreOf(Trace& t, Value* v);
+// The same, where the class has none of these methods written in Python.
+Value* coreUnless(Trace& t, Value* v, std::initializer_list<const char*> methods);
+// The type of v has a method of that name that is no C code of a builtin type.
+bool overrides(Trace& t, Value* v, const char* method);
 
 // ---- types ----
 bool isInstance(Trace& t, Value* v, Value* classInfo);
@@ -134,12 +153,26 @@ RealValue* openOperand(PyObject*& target, bool isMethod, CallArgs& args);
 // A copy of v built from lists, tuples, dicts and sets of constants as a real object; null where something else is inside.
 ObjectRef snapshot(Trace& t, Value* v);
 
+// ---- numbers of the graph (Kind::Number) ----
+// Adds an operation that gives an int, float or bool, of which only the type is known.
+Value* recordNumber(Trace& t, PyObject* target, bool isMethod, CallArgs args, PyTypeObject* type);
+// The value of a tensor with one element, as .item() gives it.
+Value* itemOf(Trace& t, TensorValue* tensor);
+// int(v), float(v) and bool(v) of a number.
+Value* convertNumber(Trace& t, NumberValue* v, PyTypeObject* type);
+// Operators and comparisons where an operand is a number; null where something else must answer (an instance's method, text).
+Value* numberOp(Trace& t, int nbOp, Value* a, Value* b);
+Value* numberUnary(Trace& t, char op, NumberValue* v);
+Value* numberCompare(Trace& t, int op, Value* a, Value* b);
+
 // ---- torch ----
+// The operand of a node; tensors and numbers become inputs on first use.
+Arg operandOf(Trace& t, Value* v);
 // Adds an operation to the graph and returns its result. target: callable, or str for a tensor method.
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args);
 // The same for a function whose inside is not looked at: what it returns is found with fake tensors.
 Value* recordOpaque(Trace& t, PyObject* function, CallArgs args);
-// True where a tensor is among the arguments, also inside lists, tuples and dicts.
+// True where a tensor or number of the graph is among the arguments, also inside lists, tuples and dicts.
 bool hasTensor(Value* v);
 bool hasTensor(const CallArgs& args);
 Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: absent

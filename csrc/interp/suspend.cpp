@@ -5,16 +5,31 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "interp/intrinsics.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
+
+namespace {
+
+// Methods of polyfill classes that stand for objects of the library: what is carried are those objects.
+bool isStandInsMethod(const FrameState& f) {
+  Value* self = f.locals.empty() || f.code->argcount() == 0 ? nullptr : f.locals[0];
+  if (!self || self->kind != Kind::Instance) return false;
+  PyObject* module = PyDict_GetItemString(typeDict(as<InstanceValue>(self)->type), "__module__");
+  return module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0;
+}
+
+}  // namespace
 
 std::vector<FrameState*> resumableFrames(FrameState* innermost) {
   std::vector<FrameState*> all;
   for (FrameState* f = innermost; f; f = f->parent) all.push_back(f);
   std::reverse(all.begin(), all.end());
   size_t count = 0;
-  while (count < all.size() && (count == 0 || all[count]->returnTo != ReturnTo::Native) && isResumable(*all[count]->code)) count++;
+  while (count < all.size() && (count == 0 || all[count]->returnTo != ReturnTo::Native) && isResumable(*all[count]->code) &&
+         !isStandInsMethod(*all[count]))
+    count++;
   all.resize(count);
   return all;
 }
@@ -23,7 +38,8 @@ namespace {
 
 // Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
 bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
-  auto* heap = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
+  if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
+  auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source) {
     PyTypeObject* type = Py_TYPE(object);
@@ -53,6 +69,7 @@ void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>
   for (Value* v : f.stack)
     if (v->kind != Kind::Unbound) out.values.push_back(v);
   if (handled) out.values.push_back(handled);
+  if (frame.at->isGenerator()) out.values.push_back(f.generator);
   for (int slot : cellSlots(code)) {
     Value* cell = f.locals[static_cast<size_t>(slot)];
     if (!cell || cell->kind != Kind::Cell) unsupported(BreakReason::Unreconstructable, "a frame before its cells are made");

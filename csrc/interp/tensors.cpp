@@ -13,9 +13,21 @@
 
 namespace cdynamo {
 
-bool hasTensor(Value* v) {
+namespace {
+
+// Containers that hold themselves have no end.
+constexpr int kDeepestOperand = 100;
+
+void checkDepth(int depth) {
+  if (depth > kDeepestOperand) unsupported(BreakReason::OperandKind, "containers nested more than " + std::to_string(kDeepestOperand) + " deep");
+}
+
+bool hasTensorInside(Value* v, int depth) {
+  checkDepth(depth);
+  auto hasTensor = [depth](Value* inner) { return hasTensorInside(inner, depth + 1); };
   switch (v->kind) {
-    case Kind::Tensor: return true;
+    case Kind::Tensor:
+    case Kind::Number: return true;
     case Kind::List:
       if (!as<ListValue>(v)->loaded) return true;
       for (Value* item : as<ListValue>(v)->items)
@@ -34,6 +46,10 @@ bool hasTensor(Value* v) {
   }
 }
 
+}  // namespace
+
+bool hasTensor(Value* v) { return hasTensorInside(v, 0); }
+
 bool hasTensor(const CallArgs& args) {
   for (Value* v : args.args)
     if (hasTensor(v)) return true;
@@ -44,9 +60,14 @@ bool hasTensor(const CallArgs& args) {
 
 namespace {
 
-Arg operandOf(Trace& t, Value* v) {
+Arg operandInside(Trace& t, Value* v, int depth) {
+  checkDepth(depth);
   Arg arg;
   switch (v->kind) {
+    case Kind::Number:
+      arg.kind = Arg::NodeRef;
+      arg.node = t.nodeOf(as<NumberValue>(v));
+      return arg;
     case Kind::Tensor:
       arg.kind = Arg::NodeRef;
       arg.node = t.nodeOf(as<TensorValue>(v));
@@ -60,7 +81,7 @@ Arg operandOf(Trace& t, Value* v) {
         }
       }
       arg.kind = v->kind == Kind::List ? Arg::List : Arg::Tuple;
-      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandOf(t, item));
+      for (Value* item : itemsOf(t, v)) arg.items.push_back(operandInside(t, item, depth + 1));
       return arg;
     }
     case Kind::Dict: {
@@ -72,7 +93,7 @@ Arg operandOf(Trace& t, Value* v) {
         if (!e.value) continue;
         if (!e.key.constant) unsupported(BreakReason::OperandKind, "an operand that is a dict with computed keys");
         checkedStatus(PyList_Append(keys.get(), e.key.constant));
-        arg.items.push_back(operandOf(t, e.value));
+        arg.items.push_back(operandInside(t, e.value, depth + 1));
       }
       arg.object = checked(PyList_AsTuple(keys.get()));
       return arg;
@@ -81,28 +102,37 @@ Arg operandOf(Trace& t, Value* v) {
       auto* s = as<SliceValue>(v);
       if (!hasTensor(v)) break;
       arg.kind = Arg::Slice;
-      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandOf(t, part));
+      for (Value* part : {s->start, s->stop, s->step}) arg.items.push_back(operandInside(t, part, depth + 1));
       return arg;
     }
     default: break;
   }
+  if (Value* core = coreOf(t, v)) return operandOf(t, core);
   PyObject* c = t.constant(v);
   if (!c) {
-    if (v->kind == Kind::Instance && asTuple(v)) return operandOf(t, asTuple(v));
+    if (v->kind == Kind::Instance && asTuple(v)) return operandInside(t, asTuple(v), depth + 1);
     if (v->kind == Kind::Instance && as<InstanceValue>(v)->real && isEnumMember(as<InstanceValue>(v)->real.get())) {
       c = as<InstanceValue>(v)->real.get();
       if (v->source) t.facts.identityIs(v->source, c);
     } else if (t.typeOf(v) == &PySlice_Type && isReal(v)) {
-      return operandOf(t, t.make<SliceValue>(getAttr(t, v, "start"), getAttr(t, v, "stop"), getAttr(t, v, "step")));
+      return operandInside(t, t.make<SliceValue>(getAttr(t, v, "start"), getAttr(t, v, "stop"), getAttr(t, v, "step")), depth + 1);
     } else if (isReal(v) && Py_TYPE(realObject(v)) == generatorType()) {
       c = t.identity(v);
     } else {
       unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
     }
   }
+  // Its memory is not that of the tensors that stand for the operands while shapes are asked.
+  if (std::strstr(Py_TYPE(c)->tp_name, "Storage")) unsupported(BreakReason::OperandKind, "a torch operation on " + describe(v));
   arg.object = ObjectRef::share(c);
   return arg;
 }
+
+}  // namespace
+
+Arg operandOf(Trace& t, Value* v) { return operandInside(t, v, 0); }
+
+namespace {
 
 PyObject* getitemFunction() {
   static PyObject* fn = importedObject("operator", "getitem");
@@ -113,6 +143,11 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
   switch (result.kind) {
     case ResultMeta::None: return t.none();
     case ResultMeta::Constant: return t.real(result.object);
+    case ResultMeta::Number: {
+      auto* v = t.make<NumberValue>(reinterpret_cast<PyTypeObject*>(result.object.get()));
+      v->node = node;
+      return v;
+    }
     case ResultMeta::Tensor: {
       auto* v = t.make<TensorValue>();
       v->node = node;
@@ -255,6 +290,7 @@ bool givesOperandBack(const std::string& name, const CallArgs& args, const Resul
 
 namespace {
 
+// Of an operand, which holds no containers that hold themselves (hasTensor).
 void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
   if (isTensor(v)) visit(as<TensorValue>(v));
   if (v->kind == Kind::List)
@@ -263,16 +299,36 @@ void forEachTensor(Value* v, const std::function<void(TensorValue*)>& visit) {
     for (Value* item : as<TupleValue>(v)->items) forEachTensor(item, visit);
 }
 
-// Operations that may write to more than their first operand: running statistics, lists of tensors, whatever an operator of
-// torch.ops does. Texts that are made after the graph must not show any of these operands.
-void checkHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
-  bool writes = isTorchOperatorType(Py_TYPE(target)) || name.find("batch_norm") != std::string::npos ||
-                name.find("instance_norm") != std::string::npos || name.find("embedding") != std::string::npos || name.compare(0, 6, "_fused") == 0 ||
-                (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
-  if (!writes) return;
-  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
-  for (Value* v : args.args) forEachTensor(v, check);
-  for (const auto& [key, v] : args.kwargs) forEachTensor(v, check);
+Value* argument(const CallArgs& args, size_t position, const char* keyword) {
+  return position < args.args.size() ? args.args[position] : args.keyword(keyword);
+}
+
+// Whether an operation may write to more than its first operand: running statistics, rows of an embedding that are scaled, lists
+// of tensors, whatever an operator of torch.ops does.
+bool writesHidden(PyObject* target, const std::string& name, const CallArgs& args) {
+  auto names = [&](const char* part) { return name.find(part) != std::string::npos; };
+  if (isTorchOperatorType(Py_TYPE(target))) {
+    ObjectRef schema = ObjectRef::steal(PyObject_GetAttrString(target, "_schema"));
+    ObjectRef writes = ObjectRef::steal(schema ? PyObject_GetAttrString(schema.get(), "is_mutable") : nullptr);
+    PyErr_Clear();
+    return writes.get() != Py_False;
+  }
+  if (names("batch_norm") || names("instance_norm")) {
+    Value* training = argument(args, 5, names("batch_norm") ? "training" : "use_input_stats");
+    return !training || !isReal(training, Py_False);
+  }
+  if (names("embedding")) {
+    Value* maxNorm = argument(args, 3, "max_norm");
+    return names("renorm") || (maxNorm && !isReal(maxNorm, Py_None));
+  }
+  return name.compare(0, 6, "_fused") == 0 || (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
+}
+
+void noteHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
+  if (!writesHidden(target, name, args)) return;
+  auto note = [&](TensorValue* tensor) { t.noteTensorWrite(tensor); };
+  for (Value* v : args.args) forEachTensor(v, note);
+  for (const auto& [key, v] : args.kwargs) forEachTensor(v, note);
 }
 
 }  // namespace
@@ -342,7 +398,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
   std::string name = nameOf(target, isMethod);
-  if (t.hasLateReads()) checkHiddenWrites(t, target, name, args);
+  noteHiddenWrites(t, target, name, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
     // What it returns is the operand itself, with its new shape.
     if (!after) after = result.tensor;
@@ -354,7 +410,6 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   node->result = std::move(result);
   if (after && !args.args.empty() && isTensor(args.args[0])) {
     auto* self = as<TensorValue>(args.args[0]);
-    if (self->type != tensorType() && self->source == nullptr) unsupported(BreakReason::TensorSubclass, "an in-place operation on a tensor subclass");
     t.noteTensorWrite(self);
     if (!(self->meta == *after)) {
       if (self->base || self->viewed)
@@ -383,14 +438,24 @@ bool onlyTensors(const ResultMeta& result) {
 
 }  // namespace
 
+Value* recordNumber(Trace& t, PyObject* target, bool isMethod, CallArgs args, PyTypeObject* type) {
+  std::vector<Arg> operands;
+  for (Value* v : args.args) operands.push_back(operandOf(t, v));
+  Node* node = t.graph.add(isMethod ? NodeOp::CallMethod : NodeOp::CallFunction, ObjectRef::share(target), std::move(operands), {});
+  node->place = t.place;
+  node->result.kind = ResultMeta::Number;
+  node->result.object = ObjectRef::share(reinterpret_cast<PyObject*>(type));
+  return valueOf(t, node, node->result);
+}
+
 Value* recordOpaque(Trace& t, PyObject* function, CallArgs args) {
   std::vector<Arg> operands;
   for (Value* v : args.args) operands.push_back(operandOf(t, v));
   std::vector<std::pair<ObjectRef, Arg>> keywords;
   for (auto& [name, v] : args.kwargs) keywords.emplace_back(ObjectRef::share(name), operandOf(t, v));
-  auto check = [&](TensorValue* tensor) { t.checkLateReads(tensor); };
-  for (Value* v : args.args) forEachTensor(v, check);
-  for (const auto& [name, v] : args.kwargs) forEachTensor(v, check);
+  auto note = [&](TensorValue* tensor) { t.noteTensorWrite(tensor); };
+  for (Value* v : args.args) forEachTensor(v, note);
+  for (const auto& [name, v] : args.kwargs) forEachTensor(v, note);
   ResultMeta result;
   try {
     result = inferByFake({function, false, operands, keywords, gradEnabled()});
@@ -518,6 +583,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
     case Attribute::Class: return t.wrap(reinterpret_cast<PyObject*>(t.typeOf(tensor)), t.sources.pinned(reinterpret_cast<PyObject*>(tensor->type)));
     case Attribute::GetattrNode: return recordOp(t, getattrFunction(), false, {{tensor, t.realShared(name)}, {}});
     case Attribute::Grad: {
+      for (auto& [key, v] : tensor->attrs)
+        if (key.get() == name) return v;
       if (!tensor->real || !tensor->source) {
         if (!m.requiresGrad) return t.none();
         unsupported(BreakReason::GradRead, "the .grad of a tensor made in the function");
@@ -532,12 +599,39 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name) {
   }
 }
 
+namespace {
+
+// x.grad = ... of an existing leaf: done after the graph. False: it cannot be put off.
+bool setGrad(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
+  if (PyUnicode_CompareWithASCIIString(name, "grad") != 0 || !tensor->source || !tensor->real || !tensor->meta.isLeaf) return false;
+  t.observe(tensor);
+  if (isTensor(value)) {
+    auto* grad = as<TensorValue>(value);
+    t.observe(grad);
+    // What torch would refuse is left to it.
+    if (!(grad->meta.sizes == tensor->meta.sizes) || grad->meta.dtype != tensor->meta.dtype || !(grad->meta.device == tensor->meta.device)) return false;
+  } else if (!isReal(value, Py_None)) {
+    return false;
+  }
+  LateCall late;
+  late.callable = importedObject("builtins", "setattr");
+  late.args = {tensor, t.realShared(name), value};
+  t.defer(std::move(late), false);
+  return true;
+}
+
+}  // namespace
+
 void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
   const char* text = PyUnicode_AsUTF8(name);
   PyObject* d = typeLookup(tensor->type, name);
-  if (d && Py_TYPE(d)->tp_descr_set) unsupported(BreakReason::TensorAttributeWrite, std::string("setting .") + (text ? text : "?") + " of a tensor");
-  if (tensor->source)
-    unsupported(BreakReason::TensorAttributeWrite, std::string("setting attribute '") + (text ? text : "?") + "' on an input tensor");
+  if (d && Py_TYPE(d)->tp_descr_set && !setGrad(t, tensor, name, value))
+    unsupported(BreakReason::TensorAttributeWrite, std::string("setting .") + (text ? text : "?") + " of a tensor");
+  if (PyObject* dict = tensor->source && tensor->real && !d ? instanceDict(tensor->real) : nullptr) {
+    t.observe(tensor);
+    t.dictSet(as<DictValue>(t.wrap(dict, t.sources.instanceDict(tensor->source))), t.keyOf(t.realShared(name)), value);
+    return;
+  }
   t.journal.onRollback([tensor, old = tensor->attrs] { tensor->attrs = old; });
   for (auto& [key, v] : tensor->attrs)
     if (key.get() == name) {

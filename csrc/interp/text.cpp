@@ -2,7 +2,10 @@
 #include <unordered_map>
 
 #include "base/lookup.h"
+#include "base/stack_room.h"
 #include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
 
@@ -12,6 +15,8 @@ namespace {
 
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
+  if (isNumber(v)) return nullptr;
+  if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "a deeply nested object");
   if (v->kind != Kind::Tuple && v->kind != Kind::Set)
     if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
   auto all = [&](const std::vector<Value*>& items, auto&& add) {
@@ -83,6 +88,7 @@ ObjectRef snapshot(Trace& t, Value* v) {
 }
 
 PyObject* Trace::snapshot(Value* v) {
+  if (isNumber(v)) return constant(v);
   ObjectRef copy = cdynamo::snapshot(*this, v);
   return copy ? keep(std::move(copy)) : nullptr;
 }
@@ -107,9 +113,10 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
 }  // namespace
 
 Value* repr(Trace& t, Value* v) {
-  if (isTensor(v) || isLateText(v))
+  if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
+  if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
   struct Leave {
     int& depth;
@@ -147,7 +154,7 @@ Value* repr(Trace& t, Value* v) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
     auto* i = as<InstanceValue>(v);
     static PyObject* reprName = PyUnicode_InternFromString("__repr__");
     static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
@@ -163,18 +170,20 @@ Value* repr(Trace& t, Value* v) {
 
 Value* str(Trace& t, Value* v) {
   if (isLateText(v)) return v;
-  if (isTensor(v))
+  if (isTensor(v) || isNumber(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);
     Value* method = specialMethod(t, v, "__str__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call(t, method, {});
+    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
     if (i->exceptionArgs) {
       static PyObject* strName = PyUnicode_InternFromString("__str__");
       static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
       auto args = itemsOf(t, i->exceptionArgs);
+      if (PyObject* polyfill = polyfillOf(lookUp(t, i->type, strName))) return call1(t, pinnedValue(t, polyfill), v);
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
         PyObject* copies = t.snapshot(i->exceptionArgs);
@@ -190,6 +199,18 @@ Value* str(Trace& t, Value* v) {
     }
   }
   if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
+  if (isReal(v) && PyExceptionInstance_Check(realObject(v))) {
+    static PyObject* strName = PyUnicode_InternFromString("__str__");
+    static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
+    PyObject* method = lookUp(t, t.typeOf(v), strName);
+    if (PyFunction_Check(method)) return call(t, specialMethod(t, v, "__str__"), {});
+    if (method == plain) {
+      Value* args = getAttr(t, v, "args");
+      std::vector<Value*> items = itemsOf(t, args);
+      if (items.empty()) return t.string("");
+      return items.size() == 1 ? str(t, items[0]) : repr(t, args);
+    }
+  }
   return repr(t, v);
 }
 
@@ -203,17 +224,32 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
-  if (isTensor(v) || isLateText(v))
+  if (Value* core = coreUnless(t, v, {"__format__"}); core && (t.typeOf(core) == &PyUnicode_Type || (!overrides(t, v, "__str__") && !overrides(t, v, "__repr__")) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
+    return format(t, core, spec, 0);
+  if (isNumber(v) && cs) {
+    // A specification that fails must fail here: another number of the type is asked.
+    ObjectRef one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));
+    ObjectRef shown = ObjectRef::steal(PyObject_Format(one.get(), cs));
+    if (!shown) {
+      PyErr_Clear();
+      unsupported(BreakReason::UnsupportedText, "a format specification that fails");
+    }
+  }
+  if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isReal(bound->function) && PyFunction_Check(realObject(bound->function))) return call1(t, method, spec ? spec : t.string(""));
+    if (bound && isPythonFunction(bound->function)) return call1(t, method, spec ? spec : t.string(""));
   }
   PyObject* c = t.constant(v);
+  if (!c && cs && PyUnicode_GET_LENGTH(cs) != 0) {
+    static PyObject* formatName = PyUnicode_InternFromString("__format__");
+    if (lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName))
+      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
+  }
   if (!c) {
-    // Containers and plain objects take no specification.
-    if (cs && PyUnicode_Check(cs) && PyUnicode_GET_LENGTH(cs) && v->kind != Kind::Instance)
+    if (cs && PyUnicode_GetLength(cs) > 0 && conversion == 0 && !isTensor(v))
       raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
@@ -249,6 +285,8 @@ std::string describe(Value* v) {
     case Kind::Generator: return "a generator";
     case Kind::DictView: return "a dict view";
     case Kind::Property: return "a descriptor";
+    case Kind::Number: return std::string("a captured ") + as<NumberValue>(v)->type->tp_name;
+    case Kind::Array: return "a numpy array";
     case Kind::Unbound: return "an unbound local";
     default: return std::string("a ") + static_cast<HeapValue*>(v)->type->tp_name + " object";
   }

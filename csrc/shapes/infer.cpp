@@ -51,6 +51,11 @@ class Signature {
   }
   bool result(const ResultMeta& r) {
     if (r.kind == ResultMeta::Tensor) return tensor(r.tensor), true;
+    if (r.kind == ResultMeta::Number) {
+      bytes += 'N';
+      raw(r.object.get());
+      return true;
+    }
     if (r.kind == ResultMeta::Constant || r.kind == ResultMeta::None) return false;
     bytes += 'R';
     raw(r.kind);
@@ -224,7 +229,15 @@ class Describer {
     switch (r.kind) {
       case ResultMeta::None: return ObjectRef::share(Py_None);
       case ResultMeta::Constant: return r.object;
-      case ResultMeta::Tensor: return describe(r.tensor);
+      case ResultMeta::Tensor: {
+        ObjectRef made = describe(r.tensor);
+        if (r.object) checkedStatus(PyObject_SetAttrString(made.get(), "is_scalar", Py_True));
+        return made;
+      }
+      case ResultMeta::Number: {
+        ObjectRef made = checked(PyObject_GetAttrString(fakeModule().get(), "Number"));
+        return checked(PyObject_CallOneArg(made.get(), r.object.get()));
+      }
       default: break;
     }
     bool list = r.kind == ResultMeta::List;
@@ -290,6 +303,11 @@ ResultMeta parse(PyObject* tree, const Describer& describer) {
     result.object = ObjectRef::share(item(1));
     return result;
   }
+  if (kind == "number") {
+    result.kind = ResultMeta::Number;
+    result.object = ObjectRef::share(item(1));
+    return result;
+  }
   if (kind == "same") {
     const TensorMeta* meta = describer.metaOf(item(1));
     CD_CHECK(meta != nullptr, "cdynamo._fake returned an operand that it was not given");
@@ -340,6 +358,17 @@ ResultMeta inferByFake(const OpCall& op) {
   ObjectRef tree = checked(PyObject_CallFunction(fakeInfer().get(), "OOOOO", op.target, op.isMethod ? Py_True : Py_False, args.get(), kwargs.get(),
                                                  op.gradEnabled ? Py_True : Py_False));
   return parse(tree.get(), describer);
+}
+
+ResultMeta inferArrays(const OpCall& op, ObjectRef& classes) {
+  static PyObject* infer = checked(PyObject_GetAttrString(checked(PyImport_ImportModule("cdynamo._numpy")).get(), "infer")).release();
+  Describer describer;
+  ObjectRef args = describer.tuple(op.args), kwargs = checked(PyDict_New());
+  for (const auto& [name, value] : op.kwargs) checkedStatus(PyDict_SetItem(kwargs.get(), name.get(), describer.arg(value).get()));
+  ObjectRef answer = checked(PyObject_CallFunctionObjArgs(infer, op.target, args.get(), kwargs.get(), nullptr));
+  CD_CHECK(PyTuple_Check(answer.get()) && PyTuple_GET_SIZE(answer.get()) == 2, "cdynamo._numpy returned no description");
+  classes = ObjectRef::share(PyTuple_GET_ITEM(answer.get(), 1));
+  return parse(PyTuple_GET_ITEM(answer.get(), 0), describer);
 }
 
 ResultMeta inferResult(const OpCall& op, InferPath* path) {

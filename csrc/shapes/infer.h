@@ -39,6 +39,10 @@ bool inferByRule(const OpCall& call, ResultMeta& out);
 // The fallback alone; throws as inferResult does.
 ResultMeta inferByFake(const OpCall& call);
 
+// For a call of cdynamo._numpy: asked of NumPy itself. `classes`: a tuple with (class, whether it shares an operand's memory) for each
+// array of the result. A node whose result has an object is a NumPy scalar. Throws as inferResult does.
+ResultMeta inferArrays(const OpCall& call, ObjectRef& classes);
+
 // For an operation that writes to its first operand (`add_`, operator.iadd, operator.setitem, relu(inplace=True)): that
 // operand's metadata afterwards (requires_grad and is_leaf may change). Nothing for other operations.
 std::optional<TensorMeta> selfAfter(const OpCall& call);

@@ -210,7 +210,7 @@ bool power(Call& call, ResultMeta& out) {
   if (exponent.tensor != nullptr)
     return base.tensor != nullptr ? op.give(out, Keep) : giveTensor(out, common, exponent.tensor->device, exponent.tensor->sizes);
   if (base.tensor == nullptr) return false;
-  if (isIntegral(base.tensor->dtype, true) && exponent.scalar.kind == Scalar::Int && exponent.scalar.i < 0) return false;
+  if (isIntegral(base.tensor->dtype, true) && exponent.scalar.kind == Scalar::Int && (!exponent.scalar.known || exponent.scalar.i < 0)) return false;
   TensorMeta converted = *base.tensor;
   if (converted.dtype != common) converted.strides = preservedStrides(converted);
   converted.dtype = common;

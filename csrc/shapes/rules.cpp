@@ -158,7 +158,13 @@ Operand Call::operand(unsigned position, const char* name) {
   const Arg* found = arg(position, name);
   if (found == nullptr) return fail(), result;
   result.tensor = tensorOf(*found);
-  if (result.tensor == nullptr) {
+  if (result.tensor == nullptr && found->kind == Arg::NodeRef && found->node->result.kind == ResultMeta::Number) {
+    PyObject* type = found->node->result.object.get();
+    result.scalar.known = false;
+    result.scalar.kind = type == reinterpret_cast<PyObject*>(&PyFloat_Type)  ? Scalar::Float
+                         : type == reinterpret_cast<PyObject*>(&PyBool_Type) ? Scalar::Bool
+                                                                             : Scalar::Int;
+  } else if (result.tensor == nullptr) {
     result.scalar = scalar(position, name);
     if (result.scalar.kind == Scalar::Absent) fail();
   }

@@ -67,6 +67,7 @@ struct Scalar {
   enum Kind : uint8_t { Absent, Bool, Int, Float } kind = Absent;
   int64_t i = 0;
   double f = 0;
+  bool known = true;  // false: a number of the graph, of which only the kind is known; `operand` alone gives such
   // The dtype a wrapped number brings to type promotion.
   DType dtype() const;
 };

@@ -2,8 +2,11 @@
 
 #include <structmember.h>
 
+#include <utility>
+
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
+#include "cpython/iterators.h"
 
 namespace cdynamo {
 
@@ -77,6 +80,23 @@ ObjectRef readDequeItem(PyObject* deque, int32_t index) {
 }
 
 ObjectRef readWeakReferent(PyObject* weakref) { return PyWeakref_Check(weakref) ? ObjectRef::share(PyWeakref_GET_OBJECT(weakref)) : ObjectRef(); }
+
+ObjectRef readIteratorItem(PyObject* iterator, int32_t index) {
+  PyObject* item = nullptr;
+  peekIterator(iterator, index, &item);
+  return ObjectRef::steal(item);
+}
+
+ObjectRef readIteratorPart(PyObject* iterator, int32_t index) { return ObjectRef::steal(iteratorPart(iterator, index)); }
+
+bool iteratorEnds(PyObject* iterator, int64_t count, bool over) {
+  PyObject* item = nullptr;
+  int after = peekIterator(iterator, static_cast<Py_ssize_t>(count), &item);
+  ObjectRef::steal(std::exchange(item, nullptr));
+  if (after != 0) return false;
+  if (count > 0 && !readIteratorItem(iterator, static_cast<int32_t>(count) - 1)) return false;
+  return static_cast<bool>(readIteratorPart(iterator, 0)) == over;
+}
 
 namespace {
 

@@ -20,6 +20,8 @@ PyObject* readInstanceDict(PyObject* object);
 ObjectRef readAttr(PyObject* object, PyObject* name);
 ObjectRef readDequeItem(PyObject* deque, int32_t index);
 ObjectRef readWeakReferent(PyObject* weakref);
+ObjectRef readIteratorItem(PyObject* iterator, int32_t index);
+ObjectRef readIteratorPart(PyObject* iterator, int32_t index);
 // left OP right of exact ints and floats; null where CPython raises.
 ObjectRef compute(Arithmetic op, PyObject* left, PyObject* right);
 
@@ -29,6 +31,10 @@ struct SlotRead {
   PyObject* value = nullptr;  // null: unset
 };
 SlotRead readSlot(PyObject* object, PyObject* name);
+
+// Whether the iterator gives `count` items more and then ends; `over`: and still knows what it goes over, so that it could go on
+// where that grows.
+bool iteratorEnds(PyObject* iterator, int64_t count, bool over);
 
 // Length of a list, tuple, dict, set, frozenset, deque or a subclass, as C code sees it; -1 for anything else.
 Py_ssize_t rawLength(PyObject* container);

@@ -47,7 +47,11 @@ const Source* SourceTable::weakReferent(const Source* base) { return intern(Sour
 const Source* SourceTable::arithmetic(Arithmetic op, const Source* left, const Source* right) {
   return intern(SourceKind::Arithmetic, static_cast<int32_t>(op), left, nullptr, right);
 }
+const Source* SourceTable::handled() { return intern(SourceKind::Handled, 0, nullptr, nullptr); }
 const Source* SourceTable::numberTensor(const Source* base) { return intern(SourceKind::NumberTensor, 0, base, nullptr); }
+const Source* SourceTable::iteratorItem(const Source* base, int32_t i) { return intern(SourceKind::IteratorItem, i, base, nullptr); }
+const Source* SourceTable::iteratorPart(const Source* base, int32_t i) { return intern(SourceKind::IteratorPart, i, base, nullptr); }
+const Source* SourceTable::arrayTensor(const Source* base) { return intern(SourceKind::ArrayTensor, 0, base, nullptr); }
 
 namespace {
 
@@ -112,7 +116,11 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
       };
       return part(s->base) + signs[s->index] + part(s->other);
     }
-    case SourceKind::NumberTensor: return sourceName(s->base, localNames, rootGlobals);
+    case SourceKind::IteratorItem: return "___item(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
+    case SourceKind::IteratorPart: return "___part(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
+    case SourceKind::NumberTensor:
+    case SourceKind::ArrayTensor: return sourceName(s->base, localNames, rootGlobals);
+    case SourceKind::Handled: return "sys.exception()";
   }
   return "?";
 }

@@ -27,7 +27,11 @@ enum class SourceKind : uint8_t {
   DequeItem,     // item number index of a collections.deque
   WeakReferent,  // base is a weakref.ref: the object it points to, or None
   Arithmetic,    // base OP other, both ints or floats; index: an Arithmetic
+  Handled,       // the exception that the caller of the traced function is handling, or None
   NumberTensor,  // base is an int or float: a new tensor of no dimension, int64 or float64, on the CPU
+  IteratorItem,  // item number index that the iterator base will give (cpython/iterators.h); it is not moved
+  IteratorPart,  // part number index of an iterator: what it goes over, the iterators of a zip, ...
+  ArrayTensor,   // base is a numpy.ndarray: a tensor that shares its memory
 };
 
 // What can be computed from numbers of the frame's inputs. All exact, by CPython's own rules.
@@ -66,6 +70,10 @@ class SourceTable {
   const Source* weakReferent(const Source* base);
   const Source* arithmetic(Arithmetic op, const Source* left, const Source* right);
   const Source* numberTensor(const Source* base);
+  const Source* iteratorItem(const Source* base, int32_t i);
+  const Source* iteratorPart(const Source* base, int32_t i);
+  const Source* arrayTensor(const Source* base);
+  const Source* handled();
 
   // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].
   std::string name(const Source* source) const;

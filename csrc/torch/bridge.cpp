@@ -11,6 +11,9 @@
 #include <torch/csrc/MemoryFormat.h>
 #include <torch/csrc/Size.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/tensor_numpy.h>
+
+#include "torch/types.h"
 
 namespace cdynamo {
 
@@ -146,6 +149,22 @@ PyObject* makeNumberTensor(PyObject* number) {
     if (wrapped == nullptr) PyErr_Clear();
     return wrapped;
   } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+PyObject* makeArrayTensor(PyObject* array) {
+  Py_buffer view;
+  if (Py_TYPE(array) != ndarrayType()) return nullptr;
+  if (PyObject_GetBuffer(array, &view, PyBUF_STRIDED) < 0) return PyErr_Clear(), nullptr;
+  PyBuffer_Release(&view);
+  try {
+    c10::InferenceMode inference(false);
+    PyObject* wrapped = THPVariable_Wrap(torch::utils::tensor_from_numpy(array, false));
+    if (wrapped == nullptr) PyErr_Clear();
+    return wrapped;
+  } catch (const std::exception&) {
+    PyErr_Clear();
     return nullptr;
   }
 }

@@ -42,6 +42,9 @@ PyObject* makeMetaTensor(const TensorMeta& meta);
 // A tensor of no dimension on the CPU from an exact int (int64) or float (float64). Null, no error set, where the int does not fit.
 PyObject* makeNumberTensor(PyObject* number);
 
+// A tensor that shares the memory of an exact, writable numpy.ndarray. Null, no error set, where torch has no such tensor.
+PyObject* makeArrayTensor(PyObject* array);
+
 // ---- tensor guards ----------------------------------------------------------------------------------------------------
 
 // What a tensor input must still be when the compiled code is called. A negative size or stride is not checked.

@@ -14,7 +14,8 @@ inline const c10::TensorImpl* implOf(PyObject* tensor) { return THPVariable_Unpa
 
 inline bool requiresGrad(const c10::TensorImpl* impl) {
   const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(const_cast<c10::TensorImpl*>(impl)->autograd_meta());
-  return meta && (meta->requires_grad_ || meta->grad_fn_);
+  // A view made under no_grad has what its base has.
+  return meta && (meta->requires_grad_ || meta->grad_fn_ || (meta->is_view_ && impl->requires_grad()));
 }
 
 // A negative wanted number stands for any.

@@ -1,4 +1,6 @@
 // Reading and writing lists, tuples, dicts and cells of the symbolic heap.
+#include <algorithm>
+
 #include "cpython/compat.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -28,6 +30,11 @@ bool isEnumMember(PyObject* object) {
 }
 
 void Trace::touch(HeapValue* v) {
+  if (bodySerial) {
+    HeapValue* owner = v->kind == Kind::Dict && as<DictValue>(v)->instance ? as<DictValue>(v)->instance : holderOf(v);
+    if (v->real || owner->real || owner->serial < bodySerial) wroteOutsideBody = true;
+  }
+  writes++;
   if (!v->real) return;
   if (orderedAfter_) unsupported(BreakReason::UnsupportedMutation, "a change of an existing object after output that could show its order");
   if (v->mutated) return;
@@ -92,15 +99,29 @@ void Trace::load(TupleValue* t) {
 void Trace::setItems(ListValue* l, std::vector<Value*> items) {
   load(l);
   touch(l);
-  journal.onRollback([l, old = l->items] { l->items = old; });
+  if (items.size() != l->items.size()) journal.set(l->resizes, l->resizes + 1);
+  // What differs, between the beginning and the end that stay: many small changes of a long list must not take its length each.
+  size_t shorter = std::min(items.size(), l->items.size()), head = 0, tail = 0;
+  while (head < shorter && items[head] == l->items[head]) head++;
+  while (tail < shorter - head && items[items.size() - 1 - tail] == l->items[l->items.size() - 1 - tail]) tail++;
+  std::vector<Value*> old(l->items.begin() + static_cast<ptrdiff_t>(head), l->items.end() - static_cast<ptrdiff_t>(tail));
+  journal.onRollback([l, head, tail, old = std::move(old)] {
+    l->items.erase(l->items.begin() + static_cast<ptrdiff_t>(head), l->items.end() - static_cast<ptrdiff_t>(tail));
+    l->items.insert(l->items.begin() + static_cast<ptrdiff_t>(head), old.begin(), old.end());
+  });
   l->items = std::move(items);
 }
 
 void Trace::append(ListValue* l, Value* v) {
   if (!l->loaded && l->source) facts.typeIs(l->source, l->type);
+  if (l->items.size() >= 1'000'000) unsupported(BreakReason::EndlessIterator, "a list of more than a million items");
   touch(l);
   l->items.push_back(v);
-  journal.onRollback([l] { l->items.pop_back(); });
+  l->resizes++;
+  journal.onRollback([l] {
+    l->items.pop_back();
+    l->resizes--;
+  });
 }
 
 // ---- cells -----------------------------------------------------------------------------------------------------------
@@ -180,13 +201,21 @@ DictKey Trace::keyOf(Value* key) {
       for (Value* item : as<TupleValue>(key)->items) keyOf(item);
       [[fallthrough]];
     case Kind::BoundMethod:
+      if (DictKey asked{key, nullptr, 0, true}; key->kind == Kind::Tuple) {
+        uint64_t before = writes;
+        if (!hashByProgram(*this, key, asked.hash)) break;
+        asked.effects = writes != before;
+        return asked;
+      }
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
     case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
+    case Kind::Array: unsupported(BreakReason::HashOrCompare, "a numpy array as a key");
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);
       PyTypeObject* type = typeOf(key);
       if (type->tp_hash == PyObject_HashNotImplemented) raise(*this, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
+      if (i->lateText && type == &PyLong_Type) return identityKey(i, nullptr);  // an id()
       if (i->real && isEnumMember(i->real.get())) {
         // Members are singletons: equal means identical.
         if (i->source) facts.identityIs(i->source, i->real.get());
@@ -194,10 +223,53 @@ DictKey Trace::keyOf(Value* key) {
         if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
         return {key, i->real.get(), hash};
       }
-      unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of class ") + type->tp_name + " with its own __hash__");
+      DictKey asked{key, nullptr, 0, true};
+      uint64_t before = writes;
+      if (Value* plain = plainKey(*this, key)) return {key, constant(plain), keyOf(plain).hash};
+      if (!hashByProgram(*this, key, asked.hash)) break;
+      asked.effects = writes != before;
+      return asked;
     }
     default: return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
   }
+  unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of class ") + typeOf(key)->tp_name);
+}
+
+namespace {
+
+// By CPython's rules: identity, then equal hashes, then what the stored key says. Null: none is equal.
+template <typename Keys>
+const DictKey* findEqual(Trace& t, const Keys& keys, const DictKey& k) {
+  for (const DictKey* stored : keys) {
+    if (k.value && stored->value == k.value) return stored;
+    if (stored->hash != k.hash || !(stored->asked || k.asked)) continue;
+    if (!(stored->asked || stored->constant) || !(k.asked || k.constant)) continue;  // one of them hashes by its address
+    if (equalKeys(t, stored->value ? stored->value : t.realShared(stored->constant), k.value ? k.value : t.realShared(k.constant))) return stored;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+DictKey Trace::resolve(DictValue* d, const DictKey& k) {
+  if (!k.asked && !d->asks) return k;
+  complete(d);
+  std::vector<const DictKey*> keys;
+  std::vector<DictEntry> entries = d->entries;  // the comparisons may be anything
+  for (const DictEntry& e : entries)
+    if (e.value) keys.push_back(&e.key);
+  const DictKey* found = findEqual(*this, keys, k);
+  return found ? *found : k;
+}
+
+DictKey Trace::resolve(SetValue* s, const DictKey& k) {
+  load(s);
+  if (!k.asked && !s->asks) return k;
+  std::vector<const DictKey*> keys;
+  std::vector<DictKey> items = s->items;
+  for (const DictKey& item : items) keys.push_back(&item);
+  const DictKey* found = findEqual(*this, keys, k);
+  return found ? *found : k;
 }
 
 namespace {
@@ -210,7 +282,8 @@ void addEntry(DictValue* d, const DictKey& k, Value* v, bool written) {
 
 }  // namespace
 
-Value* Trace::dictGet(DictValue* d, const DictKey& k) {
+Value* Trace::dictGet(DictValue* d, const DictKey& given) {
+  const DictKey k = given.asked || d->asks ? resolve(d, given) : given;
   if (d->real) pinKey(k);
   auto found = d->index.find(k);
   if (found != d->index.end()) return d->entries[found->second].value;
@@ -268,6 +341,7 @@ void Trace::complete(DictValue* d) {
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> first;
   for (size_t i = 0; i < old.size(); i++) first.emplace(old[i].key, i);
   std::vector<DictEntry> entries;
+  bool asks = d->asks;
   std::vector<bool> used(old.size(), false);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); i++) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
@@ -275,6 +349,11 @@ void Trace::complete(DictValue* d) {
     if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
     keep(ObjectRef::share(key));
     DictKey k{nullptr, key, hash};
+    if (isHashedByPython(key)) {
+      // Pinned by the fact about the keys.
+      k = {wrap(key, sources.pinned(key)), nullptr, hash, true};
+      asks = true;
+    }
     auto found = first.find(k);
     if (found != first.end()) {
       used[found->second] = true;
@@ -283,7 +362,7 @@ void Trace::complete(DictValue* d) {
       entries.push_back(copy);
       continue;
     }
-    k.value = realShared(key);
+    if (!k.value) k.value = realShared(key);
     PyObject* held = PyDict_GetItemWithError(object, key);
     if (held == nullptr) throw EngineError("a dict changed while it was read");
     entries.push_back({k, wrap(held, sources.dictItem(d->source, key)), false});
@@ -298,6 +377,7 @@ void Trace::complete(DictValue* d) {
     if (d->entries[i].value) d->live++;
   }
   d->complete = true;
+  journal.set(d->asks, asks);
   journal.onRollback([d, old, oldIndex, oldLive] {
     d->entries = old;
     d->index = oldIndex;
@@ -306,10 +386,13 @@ void Trace::complete(DictValue* d) {
   });
 }
 
-void Trace::dictSet(DictValue* d, const DictKey& k, Value* v) {
+void Trace::dictSet(DictValue* d, const DictKey& given, Value* v) {
+  const DictKey k = given.asked || d->asks ? resolve(d, given) : given;
+  if (k.asked && !d->asks) journal.set(d->asks, true);
   touch(d);
-  Value* before = dictGet(d, k);
+  if (!k.asked && !d->asks) dictGet(d, k);
   auto found = d->index.find(k);
+  Value* before = found == d->index.end() ? nullptr : d->entries[found->second].value;
   if (found != d->index.end() && before) {
     DictEntry& e = d->entries[found->second];
     size_t at = found->second;
@@ -334,8 +417,11 @@ void Trace::dictSet(DictValue* d, const DictKey& k, Value* v) {
   });
 }
 
-bool Trace::dictDelete(DictValue* d, const DictKey& k) {
-  if (dictGet(d, k) == nullptr) return false;
+bool Trace::dictDelete(DictValue* d, const DictKey& given) {
+  const DictKey k = given.asked || d->asks ? resolve(d, given) : given;
+  if (!k.asked && !d->asks) dictGet(d, k);
+  auto found = d->index.find(k);
+  if (found == d->index.end() || !d->entries[found->second].value) return false;
   touch(d);
   size_t at = d->index.find(k)->second;
   journal.onRollback([d, at, old = d->entries[at]] {

@@ -128,4 +128,46 @@ Node* Trace::nodeOf(RealValue* number) {
   return node;
 }
 
+namespace {
+
+ResultMeta numberResult(PyTypeObject* type) {
+  ResultMeta result;
+  result.kind = ResultMeta::Number;
+  result.object = ObjectRef::share(reinterpret_cast<PyObject*>(type));
+  return result;
+}
+
+}  // namespace
+
+Value* Trace::callEarly(LateCall call, PyTypeObject* type) {
+  earlyCalls_.push_back(std::move(call));
+  journal.onRollback([this] { earlyCalls_.pop_back(); });
+  if (!type) return none();
+  auto* number = make<NumberValue>(type);
+  number->earlyCall = static_cast<int32_t>(earlyCalls_.size() - 1);
+  return number;
+}
+
+Node* Trace::nodeOf(NumberValue* number) {
+  if (number->node) return number->node;
+  bool real = number->type == &PyFloat_Type;
+  ObjectRef one = checked(real ? PyFloat_FromDouble(0.5) : PyLong_FromLong(1));
+  PyObject* example = keep(checked(makeNumberTensor(one.get())));
+  std::string name = "random_value_" + std::to_string(number->earlyCall);
+  Node* input = graph.add(NodeOp::Placeholder, checked(PyUnicode_FromString(name.c_str())), {}, {});
+  input->earlyCall = number->earlyCall;
+  input->example = example;
+  input->result.kind = ResultMeta::Tensor;
+  CD_CHECK(readTensorMeta(example, input->result.tensor), "the tensor of a number is not plain");
+  input->place = place;
+  Arg operand;
+  operand.kind = Arg::NodeRef;
+  operand.node = input;
+  Node* node = graph.add(NodeOp::CallMethod, checked(PyUnicode_InternFromString("item")), {operand}, {});
+  node->result = numberResult(number->type);
+  node->place = place;
+  journal.set(number->node, node);
+  return node;
+}
+
 }  // namespace cdynamo

@@ -15,8 +15,9 @@ enum class ReturnTo : uint8_t {
   Redo,       // pushed in the place of the operand, and the same instruction again
   Truth,      // bool() of it is pushed
   Falsehood,  // not bool() of it is pushed
+  Sent,       // pushed above the receiver; what a generator returns too, and on with the jump's target
 };
 
-constexpr int kReturnToCount = static_cast<int>(ReturnTo::Falsehood) + 1;
+constexpr int kReturnToCount = static_cast<int>(ReturnTo::Sent) + 1;
 
 }  // namespace cdynamo

@@ -10,6 +10,10 @@ void Trace::fillSet(SetValue* s, PyObject* set) {
   for (Py_ssize_t at = 0; _PySet_NextEntry(set, &at, &item, &hash);) {
     keep(ObjectRef::share(item));
     DictKey k{realShared(item), item, hash};
+    if (isHashedByPython(item)) {
+      k = {wrap(item, sources.pinned(item)), nullptr, hash, true};
+      journal.set(s->asks, true);
+    }
     s->index[k] = s->items.size();
     s->items.push_back(k);
   }
@@ -31,8 +35,9 @@ void Trace::load(SetValue* s) {
   });
 }
 
-bool Trace::setHas(SetValue* s, const DictKey& k) {
+bool Trace::setHas(SetValue* s, const DictKey& given) {
   load(s);
+  const DictKey k = resolve(s, given);
   if (s->real) pinKey(k);
   return s->index.count(k) != 0;
 }
@@ -61,6 +66,7 @@ void Trace::setMerge(SetValue* s, PyObject* frozenset) {
 void Trace::insert(SetValue* s, const DictKey& k) {
   touch(s);
   if (k.constant) keep(ObjectRef::share(k.constant));
+  if (k.asked && !s->asks) journal.set(s->asks, true);
   s->index[k] = s->items.size();
   s->items.push_back(k);
   journal.onRollback([s, k] {
@@ -69,8 +75,11 @@ void Trace::insert(SetValue* s, const DictKey& k) {
   });
 }
 
-bool Trace::setDiscard(SetValue* s, const DictKey& k) {
-  if (!setHas(s, k)) return false;
+bool Trace::setDiscard(SetValue* s, const DictKey& given) {
+  load(s);
+  const DictKey k = resolve(s, given);
+  if (s->real) pinKey(k);
+  if (!s->index.count(k)) return false;
   touch(s);
   journal.onRollback([s, items = s->items, index = s->index] {
     s->items = items;
@@ -124,6 +133,7 @@ ObjectRef Trace::setLayout(SetValue* s) {
     facts.setOrder(s->source, order.get());
     journal.set(s->orderGuarded, true);
   }
+  if (s->asks) return nullptr;
   for (const SetValue::Change& c : s->history)
     if (c.what < SetValue::Change::Merge && !isStable(*this, c.key)) return nullptr;
   PyObject* base = s->start ? s->start.get() : s->real.get();

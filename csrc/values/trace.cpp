@@ -4,6 +4,7 @@
 
 #include "base/exceptions.h"
 #include "cpython/compat.h"
+#include "cpython/iterators.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -85,13 +86,6 @@ Node* Trace::record(const SettingCall& call) {
   return node;
 }
 
-Value* Trace::topmostHandled() const {
-  if (handledException) return handledException;
-  for (size_t i = handledBelow.size(); i-- > 0;)
-    if (handledBelow[i]) return handledBelow[i];
-  return nullptr;
-}
-
 void Trace::rollBack(const Checkpoint& to) {
   journal.rollBack(to.journal);
   facts.truncate(to.facts);
@@ -102,6 +96,8 @@ Value* Trace::real(ObjectRef object) {
   if (object.get() == Py_None) return none_;
   if (object.get() == Py_True) return true_;
   if (object.get() == Py_False) return false_;
+  if (!models.empty())
+    if (auto found = models.find(object.get()); found != models.end()) return found->second;
   return make<RealValue>(std::move(object));
 }
 
@@ -142,7 +138,7 @@ namespace {
 bool isPlainConstantType(PyTypeObject* type) {
   return type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBool_Type || type == Py_TYPE(Py_None) ||
          type == &PyBytes_Type || type == &PyComplex_Type || type == Py_TYPE(Py_Ellipsis) || type == Py_TYPE(Py_NotImplemented) ||
-         type == &PyRange_Type || isTorchConstantType(type);
+         type == &PyRange_Type || isTorchConstantType(type) || isNumpyScalarType(type);
 }
 
 bool isConstantTree(PyObject* object) {
@@ -173,7 +169,15 @@ bool isIdentityConstantType(PyTypeObject* type) {
   return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) || type == &PyModule_Type ||
          type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
          type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType || PyType_IsSubtype(type, &PyModule_Type) ||
-         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || std::strcmp(type->tp_name, "re.Pattern") == 0 || isPybindEnum(type);
+         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || std::strcmp(type->tp_name, "re.Pattern") == 0 || isPybindEnum(type) || isNumpyDtypeType(type);
+}
+
+// Attributes are found by C code of the type's own (threading.local), not in a dictionary of the instance.
+bool readsAttributesInC(PyTypeObject* type) {
+  static PyObject* name = PyUnicode_InternFromString("__getattribute__");
+  PyObject* found = typeLookup(type, name);
+  return found && Py_TYPE(found) == &PyWrapperDescr_Type &&
+         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped != reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
 }  // namespace
@@ -186,13 +190,22 @@ Value* Trace::twinOf(PyObject* object, const Source* source) {
   return twin;
 }
 
+HeapValue* Trace::knownTwin(PyObject* object) const {
+  auto found = twins_.find(object);
+  return found == twins_.end() || found->second->kind == Kind::Tensor ? nullptr : static_cast<HeapValue*>(found->second);
+}
+
 Value* Trace::wrap(PyObject* object, const Source* source) {
+  if (!models.empty())
+    if (auto found = models.find(object); found != models.end()) return found->second;
   auto known = bySource_.find(source);
   if (known != bySource_.end()) {
     bool same = known->second->kind == Kind::Real ? realObject(known->second) == object : true;
     if (same) return known->second;
   }
   PyTypeObject* type = Py_TYPE(object);
+  if (source && source->kind == SourceKind::InstanceDict && type != &PyDict_Type)
+    unsupported(BreakReason::UnsupportedAttribute, std::string("an object whose __dict__ is a ") + type->tp_name);
   Value* made = nullptr;
   auto remember = [&](Value* v) {
     v->source = source;
@@ -241,7 +254,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<CellValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object)) {
+    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type)) {
       auto* v = make<InstanceValue>();
       if (PyDict_Check(object)) {
         auto* c = make<DictValue>();
@@ -268,6 +281,12 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       }
       heap = v;
     }
+    if (!heap && iteratorShape(type) == kIteratorGenerator)
+      heap = make<GeneratorValue>();
+    else if (!heap && iteratorShape(type) != kIteratorUnknown)
+      heap = make<IteratorValue>(IteratorValue::Existing);
+    if (heap == nullptr && type == ndarrayType())
+      if (Value* array = wrapArray(object, source)) return remember(array);
     if (heap == nullptr) return remember(make<RealValue>(ObjectRef::share(object)));
     heap->real = ObjectRef::share(object);
     heap->type = type;
@@ -275,6 +294,23 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
   }
   twins_[object] = made;
   return remember(made);
+}
+
+Value* Trace::wrapArray(PyObject* object, const Source* source) {
+  ObjectRef made = ObjectRef::steal(makeArrayTensor(object));
+  TensorMeta meta;
+  if (!made || !readTensorMeta(made.get(), meta)) return nullptr;
+  auto* tensor = make<TensorValue>();
+  tensor->type = tensorType();
+  tensor->real = keep(std::move(made));
+  tensor->meta = meta;
+  tensor->source = sources.arrayTensor(source);
+  inputTensors_.push_back(tensor);
+  auto* array = make<ArrayValue>(tensor);
+  array->real = keep(ObjectRef::share(object));
+  array->type = ndarrayType();
+  twins_[object] = array;
+  return array;
 }
 
 PyTypeObject* Trace::typeOf(Value* v) {
@@ -298,13 +334,17 @@ PyTypeObject* Trace::typeOf(Value* v) {
     case Kind::Slice: return &PySlice_Type;
     case Kind::Super: return &PySuper_Type;
     case Kind::Function: return &PyFunction_Type;
-    case Kind::Generator: return &PyGen_Type;
     case Kind::Property: return as<PropertyValue>(v)->type;
     case Kind::DictView: {
       auto what = as<DictViewValue>(v)->what;
       return what == DictViewValue::Keys ? &PyDictKeys_Type : what == DictViewValue::Values ? &PyDictValues_Type : &PyDictItems_Type;
     }
-    case Kind::Iterator: return as<IteratorValue>(v)->type;
+    case Kind::Number: return as<NumberValue>(v)->type;
+    case Kind::Array: {
+      auto* array = as<ArrayValue>(v);
+      if (array->source) facts.typeIs(array->source, array->type);
+      return array->type;
+    }
     case Kind::Unbound: throw EngineError("type of an unbound local");
     default: {
       auto* h = static_cast<HeapValue*>(v);
@@ -352,7 +392,7 @@ PyObject* Trace::constant(Value* v) {
       load(t);
       std::vector<PyObject*> items;
       for (Value* item : t->items) {
-        PyObject* c = constant(item);
+        PyObject* c = isNumber(item) ? nullptr : constant(item);
         if (c == nullptr) return nullptr;
         items.push_back(c);
       }
@@ -360,8 +400,10 @@ PyObject* Trace::constant(Value* v) {
       ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
       for (size_t i = 0; i < items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(items[i]).release());
       if (t->type != &PyTuple_Type) {
+        if (localClass(t->type)) return nullptr;
+        ObjectRef args = checked(PyTuple_Pack(1, made.get()));
         if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(t->type), "_make"))
-          made = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(t->type), "_make", "(O)", made.get()));
+          made = checked(PyTuple_Type.tp_new(t->type, args.get(), nullptr));
         else
           made = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t->type), made.get()));
       }
@@ -383,6 +425,9 @@ PyObject* Trace::constant(Value* v) {
       ObjectRef made = setLayout(s);
       return made ? keep(std::move(made)) : nullptr;
     }
+    case Kind::Number:
+      unsupported(BreakReason::NumberValue,
+                  std::string("the value of ") + (as<NumberValue>(v)->earlyCall < 0 ? "a number of the graph" : "a random number"));
     default: return nullptr;
   }
 }
@@ -435,9 +480,8 @@ Node* Trace::nodeOf(TensorValue* t) {
 void Trace::noteTensorWrite(TensorValue* v) {
   checkLateReads(v);
   for (TensorValue* root = v; root; root = root->base) {
-    if (!root->source) continue;
-    for (TensorValue* known : writtenTensors_)
-      if (known == root) return;
+    if (!root->source || root->written) continue;
+    journal.set(root->written, true);
     writtenTensors_.push_back(root);
     journal.onRollback([this] { writtenTensors_.pop_back(); });
   }

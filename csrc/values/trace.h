@@ -12,6 +12,7 @@
 #include "source/evaluate.h"
 #include "source/source.h"
 #include "values/journal.h"
+#include "values/local_class.h"
 #include "values/return_to.h"
 #include "values/settings.h"
 #include "values/value.h"
@@ -54,6 +55,8 @@ struct Checkpoint {
 struct TraceOptions {
   bool openArguments = false;                        // every int argument is open
   const std::set<std::string>* openNames = nullptr;  // names of sources whose numbers are open
+  bool fullgraph = false;                            // breaks are refused
+  bool captureScalars = false;                       // .item() and its like go into the graph
   bool errorOnBreak = false;                         // error_on_graph_break, as it stands at this point of the program; journaled
   int maxInlineDepth = 900;
 };
@@ -97,14 +100,18 @@ class Trace {
   // The symbolic twin of an object reached by source. Nothing is guarded yet.
   Value* wrap(PyObject* object, const Source* source);
 
+  // The twin that an existing object has by now; null: none.
+  HeapValue* knownTwin(PyObject* object) const;
+
   // Keeps an object alive until the capture ends.
   PyObject* keep(ObjectRef object);
 
   // ---- observing ----
   // The object behind a value that is (or can be made) a Python constant: immutable, executed by CPython itself. Guards
-  // it by value where it came from an input. Null where it is no constant. Borrowed from the trace.
+  // it by value where it came from an input. Null where it is no constant; breaks where only the run knows it (Kind::Number). Borrowed
+  // from the trace.
   PyObject* constant(Value* v);
-  bool isConstant(Value* v) { return constant(v) != nullptr; }
+  bool isConstant(Value* v) { return !isNumber(v) && constant(v) != nullptr; }
   // As constant, and also lists, dicts and sets of constants, as fresh copies: for C code that only looks. Borrowed.
   PyObject* snapshot(Value* v);
   // What an operation on numbers gives while it stays open; null where the operands must be constants.
@@ -126,14 +133,33 @@ class Trace {
 
   // ---- dict operations (raw, as C code does them) ----
   DictKey keyOf(Value* key);                       // raises TypeError (unhashable) as Python would
+  // The key that is there already and equals k by CPython's rules, or k itself.
+  DictKey resolve(DictValue* d, const DictKey& k);
+  DictKey resolve(SetValue* s, const DictKey& k);
   Value* dictGet(DictValue* d, const DictKey& k);  // null: absent (guarded)
   Value* dictGetName(DictValue* d, PyObject* name);
   void dictSet(DictValue* d, const DictKey& k, Value* v);
   bool dictDelete(DictValue* d, const DictKey& k);  // false: absent
   size_t dictLength(DictValue* d);
 
+  // ---- classes made by the traced program ----
+  // Real objects that stand for values of the trace: model classes, and what their namespaces hold.
+  std::unordered_map<PyObject*, Value*> models;
+  std::unordered_map<PyObject*, std::unique_ptr<LocalClass>> localClasses;  // by model
+  std::unordered_map<const Value*, Value*> ids;  // id() of objects that the trace made
+  LocalClass* localClass(PyObject* object) const {
+    auto found = localClasses.find(object);
+    return found == localClasses.end() ? nullptr : found->second.get();
+  }
+  LocalClass* localClass(PyTypeObject* type) const { return localClass(reinterpret_cast<PyObject*>(type)); }
+
   // ---- writing ----
+  uint64_t writes = 0;  // how often something was written to
   void touch(HeapValue* v);  // marks as mutated, journaled
+  // Objects made before this number, and existing ones, are outside the body that is being traced; 0: none is.
+  int32_t bodySerial = 0;
+  bool wroteOutsideBody = false;
+  int32_t lastSerial() const { return serial_; }
   void setItems(ListValue* l, std::vector<Value*> items);
   void append(ListValue* l, Value* v);
   void setAdd(SetValue* s, const DictKey& k);
@@ -154,9 +180,17 @@ class Trace {
   void observe(TensorValue* t);  // guards its metadata
   // A graph input made in each call from an open number.
   Node* nodeOf(RealValue* number);
+  // The node of a number; one that an early call gives becomes a graph input on first use.
+  Node* nodeOf(NumberValue* number);
   // An operation of the graph writes to the tensor's data.
   void noteTensorWrite(TensorValue* t);
   const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
+
+  // ---- what is done before the graph ----
+  // Adds a call whose result is of this type (int or float), or None where type is null. It depends on nothing that the trace
+  // does, its arguments are constants and existing objects, and nothing but its place among its like can be seen.
+  Value* callEarly(LateCall call, PyTypeObject* type);
+  const std::vector<LateCall>& earlyCalls() const { return earlyCalls_; }
 
   // ---- what is put off until after the graph ----
   OutputRules output;
@@ -200,15 +234,31 @@ class Trace {
   ReturnTo tail = ReturnTo::Native;
   int depth = 0;       // of inlined calls
   int untilBreak = 0;  // instructions left; 0: no end
+  // Instructions since somebody looked whether the graph grows, and how large it was then.
+  int quietInstructions = 0;
+  size_t quietSince = 0;
   int vmapLevel = 0;
   Value* handledException = nullptr;  // by the innermost except block of this frame, or generator; null: none
   std::vector<Value*> handledBelow;   // the same of those who resumed the generators that run
-  // What a bare raise would raise; null: nothing.
-  Value* topmostHandled() const;
+  // What a bare raise would raise; null: nothing. Where nothing of the trace is handled, that is the caller's affair, and guarded.
+  Value* topmostHandled();
+  ObjectRef handledOutside;  // the exception that the traced function's caller is handling, or None
   // What the traced program set on an exception that the trace keeps as a real object: attributes, cause, context.
   DictValue* exceptionAttributes(PyObject* exception);
-  // Where an exception has passed, innermost first: its traceback.
-  std::unordered_map<const Value*, std::vector<const TracePlace*>> tracebacks;
+  // ---- tracebacks ----
+  // Where an exception that the trace raised has passed, innermost first; null: it was not raised.
+  const std::vector<const TracePlace*>* placesOf(const Value* exception) const;
+  void addPlace(const Value* exception, const TracePlace* place);
+  // exception.__traceback__: None, or a value that stands for it. Nothing but being there can be asked of that.
+  Value* tracebackOf(Value* exception);
+  // Sets it: to None or what tracebackOf gave for an exception. False for anything else.
+  bool setTraceback(Value* exception, Value* traceback);
+  // What a value of tracebackOf stands for: the first so many places of the exception.
+  struct Traceback {
+    Value* exception;
+    size_t count;
+  };
+  const Traceback* asTraceback(const Value* v) const;
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();
@@ -216,6 +266,7 @@ class Trace {
 
  private:
   Value* twinOf(PyObject* object, const Source* source);
+  Value* wrapArray(PyObject* object, const Source* source);  // null where torch has no tensor for it
   bool startsOpen(PyObject* object, const Source* source) const;
   void specialise(const Source* source);
   void insert(SetValue* s, const DictKey& k);
@@ -236,14 +287,27 @@ class Trace {
   std::vector<TensorValue*> inputTensors_;
   std::vector<TensorValue*> writtenTensors_;  // inputs that the graph writes to
   std::vector<TensorValue*> lateReads_;       // roots of what late texts and effects show
+  std::vector<LateCall> earlyCalls_;
   std::vector<Effect> effects_;
   bool orderedEffects_ = false;  // one of them is ordered
   bool orderedAfter_ = false;    // and one of those comes after a write
   std::vector<EnteredState> entered_;
   std::unordered_map<PyObject*, DictValue*> exceptionAttributes_;
+  std::unordered_map<const void*, std::vector<const TracePlace*>> tracebacks_;  // by value, or by real object
+  std::unordered_map<const Value*, Traceback> tracebackValues_;
+  Value* handledOutsideValue_ = nullptr;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;
 };
+
+// Answered by the interpreter. hash(v) where Python code says it, alone or inside a tuple; false: v is no such key.
+bool hashByProgram(Trace& t, Value* v, Py_hash_t& hash);
+// The plain value by which an object of a subclass of int, str, ... is hashed and compared; null where v is none.
+Value* plainKey(Trace& t, Value* v);
+// stored == asked, as a dict or set asks it.
+bool equalKeys(Trace& t, Value* stored, Value* asked);
+// True where hashing the object runs Python code.
+bool isHashedByPython(PyObject* object);
 
 // True for a member of an Enum class: a singleton that compares by identity.
 bool isEnumMember(PyObject* object);

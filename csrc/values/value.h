@@ -36,6 +36,8 @@ enum class Kind : uint8_t {
   Super,
   DictView,  // keys, values, items
   Property,  // descriptors made by the trace: property, staticmethod, classmethod
+  Number,    // an int, float or bool that only the run of the capture knows
+  Array,     // a numpy.ndarray: a tensor of the graph that Python sees as an array
   Unbound,   // the marker for an unbound local on the stack
 };
 
@@ -65,8 +67,26 @@ struct TensorValue final : Value {
   TensorValue* base = nullptr;   // of a view
   bool viewed = false;           // is the base of one
   bool observed = false;         // its metadata is guarded (inputs)
+  bool written = false;          // the graph writes to its data (inputs)
   // Python attributes set by the trace, name -> value.
   std::vector<std::pair<ObjectRef, Value*>> attrs;
+};
+
+// Read from a tensor in the graph, computed there from such numbers, or given by a call that is made before the graph (a draw of
+// Python's random). Who needs its value breaks; Trace::constant says so.
+struct NumberValue final : Value {
+  explicit NumberValue(PyTypeObject* t) : Value(Kind::Number), type(t) {}
+  PyTypeObject* type;      // int, float or bool
+  Node* node = nullptr;    // null: no operation used what the early call gave
+  int32_t earlyCall = -1;  // number of the early call that gives it
+};
+
+// The array and the tensor share their memory. A numpy scalar is one too: it has no dimension, and nobody writes to it.
+struct ArrayValue final : Value {
+  explicit ArrayValue(TensorValue* t) : Value(Kind::Array), tensor(t) {}
+  TensorValue* tensor;
+  PyObject* real = nullptr;      // an input: the real array, borrowed (kept by the trace)
+  PyTypeObject* type = nullptr;  // numpy.ndarray, or the scalar's class; borrowed (kept by the trace)
 };
 
 // What can be changed. `real` is the existing object it stands for (owned), or null where the trace made it.
@@ -87,6 +107,7 @@ struct ListValue final : HeapValue {
   std::vector<Value*> items;
   bool loaded = true;   // false: items of `real` not read yet, and `items` are those appended since
   int64_t maxlen = -1;  // collections.deque: its bound, -1 for none
+  int64_t resizes = 0;  // how often its length was changed: a deque's iterators ask
 };
 
 struct TupleValue final : HeapValue {
@@ -96,11 +117,14 @@ struct TupleValue final : HeapValue {
   ObjectRef constant;  // the real tuple, where all items are constants and somebody asked
 };
 
-// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value.
+// A key of a symbolic dict or set. Constants compare by value, everything else by identity of the value; where the key's class has
+// its own __eq__, Trace::resolve has asked that before.
 struct DictKey {
   Value* value = nullptr;
   PyObject* constant = nullptr;  // borrowed; null: identity
   Py_hash_t hash = 0;
+  bool asked = false;    // hashed and compared by Python code
+  bool effects = false;  // and its __hash__ changed something
 };
 struct DictKeyHash {
   size_t operator()(const DictKey& k) const { return static_cast<size_t>(k.hash); }
@@ -124,6 +148,7 @@ struct DictValue final : HeapValue {
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   size_t live = 0;       // entries with a value
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
+  bool asks = false;     // holds keys that are compared by Python code
   Value* defaultFactory = nullptr;
   InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
 };
@@ -141,6 +166,7 @@ struct SetValue final : HeapValue {
   ObjectRef start;         // a set that CPython made; nobody else has it
   bool replayable = true;  // `history` says what the program did: CPython's order is known
   bool orderGuarded = false;
+  bool asks = false;  // holds items that are compared by Python code
   std::unordered_map<DictKey, size_t, DictKeyHash, DictKeyEqual> index;
   bool loaded = true;
 };
@@ -153,6 +179,7 @@ struct InstanceValue final : HeapValue {
   std::vector<std::pair<ObjectRef, Value*>> slots;  // descriptor name -> value; null value: deleted
   HeapValue* contents = nullptr;                    // ListValue, DictValue, TupleValue, SetValue
   Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
+  Value* core = nullptr;                            // subclasses of int, str, ...: the plain value
   std::unique_ptr<LateCall> lateText;               // a str that shows tensors: made after the graph
 };
 
@@ -195,6 +222,8 @@ struct PropertyValue final : Value {
   PropertyValue(PyTypeObject* t, Value* f) : Value(Kind::Property), type(t), get(f) {}
   PyTypeObject* type;
   Value* get;
+  // Of a property; null: not given.
+  Value *set = nullptr, *del = nullptr, *doc = nullptr;
 };
 
 struct DictViewValue final : Value {
@@ -230,14 +259,16 @@ struct IteratorValue final : HeapValue {
     Pairwise,    // subject: the previous item
     Rows,        // product, permutations, combinations: inputs are the pools, rows their indices; strict: stop is `repeat`
     ZipLongest,  // inputs: null where exhausted; subject: the fill value; position: how many are not exhausted
+    Existing,    // `real`, one of CPython's own: position: how many items were taken; done: and then its end was met
   };
   explicit IteratorValue(What w) : HeapValue(Kind::Iterator), what(w) {}
   What what;
   Value* subject = nullptr;    // Sequence: the list or tuple; Map/Filter: the function; ...
   Value* subjectOf = nullptr;  // Sequence: what was iterated over, where that was neither list nor tuple
-  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables
+  std::vector<Value*> inputs;  // Zip, Map, Chain, Islice, Enumerate: inner iterators or iterables; an existing enumerate: and its number
   int64_t position = 0;
-  int64_t stop = -1;
+  int64_t given = 0;  // DictItems: how many items it gave
+  int64_t stop = -1;  // DictItems: the dict's length; over a deque: its resizes
   int64_t step = 1;
   bool strict = false;
   bool done = false;
@@ -266,6 +297,8 @@ inline T* as(Value* v) {
 inline bool isReal(const Value* v) { return v->kind == Kind::Real; }
 inline bool isOpen(const Value* v) { return v->kind == Kind::Real && static_cast<const RealValue*>(v)->open; }
 inline bool isTensor(const Value* v) { return v->kind == Kind::Tensor; }
+inline bool isNumber(const Value* v) { return v->kind == Kind::Number; }
+inline bool isArray(const Value* v) { return v->kind == Kind::Array; }
 inline PyObject* realObject(const Value* v) { return static_cast<const RealValue*>(v)->object.get(); }
 inline bool isReal(const Value* v, PyObject* object) { return v->kind == Kind::Real && realObject(v) == object; }
 

@@ -274,7 +274,7 @@ CALLS = {
     "tensor_float": "y = x + 1\nreturn y * float(y.sum())",
     "tensor_int": "y = x + 1\nreturn y * int(y.sum())",
     "tensor_bool": "y = x + 1\nreturn y * 2 if bool(y.sum() > 0) else y",
-    "tensor_numpy": ("y = x + 1\na = y.detach().numpy()\nreturn y * 2, a.shape", {"share": 0.7}),
+    "tensor_numpy": ("y = x + 1\na = y.detach().numpy()\nreturn y * 2, a.shape", {"graphs": 1, "breaks": 0, "share": 0.7}),
     "tensor_repr": ("y = x + 1\ns = repr(y)\nreturn y * 2, s", {"graphs": (1, 2), "breaks": (0, 1)}),
     "nonzero": ("y = x - 0.5\nz = torch.nonzero(y > 0)\nreturn z + 1", {"share": 0.7}),
     "masked_index": ("y = x - 0.5\nz = y[y > 0]\nreturn z + 1", {"share": 0.7}),

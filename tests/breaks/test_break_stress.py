@@ -9,7 +9,11 @@ from known import KNOWN
 
 import cdynamo
 
-TOPICS = ("builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss")
+TOPICS = (
+    "builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss",
+    "lang_exceptions", "lang_functions", "lang_syntax", "lang_async", "lang_run_time_errors", "autograd", "subclasses",
+    "existing_iterators",
+)  # fmt: skip
 STEPS = (1, 2, 3, 5, 9)
 
 
@@ -22,7 +26,7 @@ def all_cases():
                 yield pytest.param(case, STEPS[number % len(STEPS)], id=f"{topic}.{case.name}")
 
 
-@pytest.mark.parametrize("case, every", all_cases())
+@pytest.mark.parametrize("case, every", list(all_cases()))
 def test_broken_at_every_nth_instruction(case, every):
     with cdynamo.config.patch(strict=True, break_every=every, recompile_limit=64):
         check_broken(case)

@@ -137,7 +137,7 @@ def lru_cache():
     return Setup(lambda x: x * g(3), lambda: (t(3),))
 
 
-@scenario(skip="*")
+@scenario()
 def singledispatch():
     @functools.singledispatch
     def g(v):

@@ -371,13 +371,13 @@ def default_eq_and_hash(x):
     return a == b, a == a, a != b, d[a], x + 1, a in [b], a in {b}
 
 
-@case(lambda: (t(3),), skip="HashOrCompare")
+@case(lambda: (t(3),))
 def custom_hash_key(x):
     d = {Number(1): "a"}
     return d[Number(1)], Number(2) in d, x + 1
 
 
-@case(lambda: (t(3),), skip="ClassStatement")
+@case(lambda: (t(3),))
 def class_defined_inside(x):
     class Local:
         k = 3

@@ -507,7 +507,7 @@ def dict_copy(x, d):
     return e, f, x + 1
 
 
-@case(lambda: (t(3), (i for i in [1])), skip="Unsupported")
+@case(lambda: (t(3), (i for i in [1])))
 def generator_argument(x, g):
     return x + 1, list(g)
 

@@ -357,7 +357,7 @@ def try_except_else_finally(x):
     return x + 1, log
 
 
-@case(lambda: (t(3),), skip="ClassStatement")
+@case(lambda: (t(3),))
 def exception_matching(x):
     class Mine(KeyError):
         pass
@@ -483,7 +483,7 @@ def exception_name_deleted(x):
         return x + 1
 
 
-@case(lambda: (t(3),), skip="ClassStatement")
+@case(lambda: (t(3),))
 def custom_exception(x):
     class Mine(Exception):
         def __init__(self, a, b):
@@ -499,7 +499,7 @@ def custom_exception(x):
         return error.b + 1, error.args, str(error)
 
 
-@case(lambda: (t(3),), skip="ExceptionGroupHandler")
+@case(lambda: (t(3),))
 def exception_groups(x):
     try:
         raise ExceptionGroup("g", [ValueError(1), KeyError(2)])
@@ -704,7 +704,7 @@ def del_local(x):
         return z, str(error)
 
 
-@case(lambda: (t(3),), skip="ClassStatement")
+@case(lambda: (t(3),))
 def type_annotations_class_level(x):
     class A:
         a: int = 3

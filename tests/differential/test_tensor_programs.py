@@ -476,7 +476,7 @@ def detach_and_inplace(x):
     return y, x * 1
 
 
-@case(lambda: (t(3),))
+@case(lambda: (t(3),), skip="RequiresGradChange")
 def requires_grad_inplace(x):
     y = x.clone().requires_grad_()
     return (y * 2).sum()
@@ -622,6 +622,11 @@ def numpy_free_methods(x):
         x.ravel(),
         x.unflatten(1, (3, 1)),
     )
+
+
+@case(lambda: (t(3),), ops=["add.Tensor", "mul"])
+def overload_of_an_operator(x):
+    return torch.ops.aten.add.Tensor(x, 1) * len(torch.ops.aten.add.overloads())
 
 
 test_tensor_programs = cases.as_test(__name__)

@@ -148,19 +148,9 @@ def test_failures():
         resolve(3)
 
 
-def test_relations_between_inputs():
+def test_views_that_overlap():
     from graphs import Maker
-    from torch._guards import DuplicateInputs, StorageOverlap
 
-    from cdynamo._backends import input_relations
-    from cdynamo._tracing import BackendContext, GraphSource
-
-    context = BackendContext((), ())
-    a, b, c = (GraphSource(f"L['{name}']") for name in "abc")
-    context.guards_context.aotautograd_guards += [DuplicateInputs(b, a), StorageOverlap([a, c], [b])]
-    assert input_relations(context, [a.name, b.name, c.name]) == [("same", 1, 0), ("overlap", (0, 2), (1,))]
-
-    # Views that overlap are compiled as such.
     base = torch.zeros(8)
     views = [base[:4], base[2:6]]
     made = Maker()

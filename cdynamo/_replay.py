@@ -1,0 +1,49 @@
+"""What a graph may change before it fails: saved before it runs, put back where CPython is to make the call again."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+
+
+class Saved:
+    __slots__ = ("data", "was_leaf")
+
+    def __init__(self, data: torch.Tensor, was_leaf: bool) -> None:
+        self.data = data
+        self.was_leaf = was_leaf
+
+
+def copy_of(tensor: torch.Tensor) -> Saved:
+    with torch.no_grad():
+        return Saved(tensor.detach().clone(), tensor.is_leaf)
+
+
+def put_back(tensor: torch.Tensor, saved: Saved, version: int) -> bool:
+    with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        tensor.detach().copy_(saved.data)
+    if version >= 0:
+        torch._C._autograd._unsafe_set_version_counter((tensor,), (version,))
+    return True
+
+
+def torch_state() -> Any:
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+
+def set_torch_state(state: Any) -> bool:
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state_all(state[1])
+    return True
+
+
+def python_state() -> Any:
+    return random.getstate()
+
+
+def set_python_state(state: Any) -> bool:
+    random.setstate(state)
+    return True

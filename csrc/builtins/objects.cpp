@@ -1,0 +1,210 @@
+// What object, type, super and descriptors offer to be called by hand; functions of the library known by their code.
+#include <string_view>
+
+#include "base/lookup.h"
+#include "builtins/table.h"
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+#include "interp/local_classes.h"
+#include "torch/bridge.h"
+#include "torch/types.h"
+
+namespace cdynamo {
+
+namespace {
+
+// ---- id --------------------------------------------------------------------------------------------------------------
+
+// Of an object that the trace made: another number in each call, computed when it leaves the frame. It can be a key.
+Value* idOfFresh(Trace& t, Value* v) {
+  Value*& known = t.ids[v];
+  if (known) return known;
+  auto* id = t.make<InstanceValue>();
+  id->type = &PyLong_Type;
+  id->lateText = std::make_unique<LateCall>(LateCall{importedObject("builtins", "id"), {v}, {}});
+  return known = id;
+}
+
+Value* builtinId(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  Value* v = a.args[0];
+  PyObject* object = nullptr;
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  if (isReal(v)) {
+    object = t.identity(v);
+  } else if (heap && heap->real && heap->source) {
+    object = heap->real.get();
+    t.facts.identityIs(heap->source, object);
+  } else if (isTensor(v) && as<TensorValue>(v)->real && v->source) {
+    object = as<TensorValue>(v)->real;
+    t.facts.identityIs(v->source, object);
+  }
+  if (object && t.localClass(object)) return idOfFresh(t, v);
+  if (!object && !heap && !isTensor(v)) unsupported(BreakReason::BuiltinCall, "the id of " + describe(v));
+  return object ? t.real(checked(PyLong_FromVoidPtr(object))) : idOfFresh(t, v);
+}
+
+// ---- descriptors by hand ---------------------------------------------------------------------------------------------
+
+// descriptor.__get__(instance, owner=None)
+Value* descriptorGet(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 3);
+  Value *instance = a.args[1], *owner = a.args.size() > 2 ? a.args[2] : t.none();
+  bool noInstance = isReal(instance, Py_None), noOwner = isReal(owner, Py_None);
+  if (noInstance && noOwner) raise(t, PyExc_TypeError, "__get__(None, None) is invalid");
+  PyTypeObject* type = nullptr;
+  if (!noOwner) {
+    if (!isReal(owner) || !PyType_Check(realObject(owner))) unsupported(BreakReason::UnsupportedDescriptor, "__get__ with an owner that is no class");
+    type = reinterpret_cast<PyTypeObject*>(t.identity(owner));
+  } else {
+    type = t.typeOf(instance);
+  }
+  if (a.args[0]->kind == Kind::Property) {
+    auto* p = as<PropertyValue>(a.args[0]);
+    if (p->type == &PyProperty_Type) return noInstance ? p : call1(t, p->get, instance);
+    if (p->type == &PyStaticMethod_Type) return p->get;
+    return t.make<BoundMethodValue>(p->get, pinnedValue(t, reinterpret_cast<PyObject*>(type)));
+  }
+  if (!isReal(a.args[0])) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
+  PyObject* d = t.identity(a.args[0]);
+  PyTypeObject* kind = Py_TYPE(d);
+  bool ofC = kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
+  if (ofC && !noInstance && !PyType_IsSubtype(t.typeOf(instance), reinterpret_cast<PyDescrObject*>(d)->d_type))
+    unsupported(BreakReason::UnsupportedDescriptor, "a descriptor of another class");
+  static PyObject* unnamed = PyUnicode_InternFromString("?");
+  PyObject* name = ofC ? reinterpret_cast<PyDescrObject*>(d)->d_name : unnamed;
+  if (Value* v = bindDescriptor(t, d, noInstance ? nullptr : instance, type, name)) return v;
+  raise(t, PyExc_AttributeError, PyUnicode_AsUTF8(name));
+}
+
+Value* superGet(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 3);
+  if (a.args[0]->kind != Kind::Super) unsupported(BreakReason::UnboundSuper, "super().__get__ of " + describe(a.args[0]));
+  auto* s = as<SuperValue>(a.args[0]);
+  if (s->self || isReal(a.args[1], Py_None)) return s;
+  return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, reinterpret_cast<PyObject*>(s->thisClass)), a.args[1]}, {}});
+}
+
+Value* objectSubclasshook(Trace& t, CallArgs&) { return t.realShared(Py_NotImplemented); }
+Value* typePrepare(Trace& t, CallArgs&) { return t.dict(); }
+
+// ---- tensors ---------------------------------------------------------------------------------------------------------
+
+// copy.deepcopy(tensor) where the tensor has its memory to itself.
+Value* tensorDeepcopy(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  auto* tensor = isTensor(a.args[0]) ? as<TensorValue>(a.args[0]) : nullptr;
+  DictValue* memo = asDict(a.args[1]);
+  if (!tensor || !memo || tensor->type != tensorType() || tensor->base || tensor->viewed || !tensor->attrs.empty())
+    unsupported(BreakReason::MethodCall, "deepcopy of " + describe(a.args[0]));
+  t.observe(tensor);
+  if (tensor->meta.requiresGrad || tensor->real) unsupported(BreakReason::MethodCall, "deepcopy of this tensor");
+  CallArgs self{{tensor}, {}};
+  DictKey key = t.keyOf(builtinId(t, self));
+  if (Value* known = t.dictGet(memo, key)) return known;
+  static PyObject* clone = PyUnicode_InternFromString("clone");
+  Value* made = recordOp(t, clone, true, {{tensor}, {}});
+  t.dictSet(memo, key, made);
+  return made;
+}
+
+// ---- known by their code ---------------------------------------------------------------------------------------------
+
+// The code object named `path` (dotted) among the constants of a function's code.
+PyObject* innerCode(const char* module, const char* function, std::initializer_list<const char*> path) {
+  PyObject* found = PyFunction_GET_CODE(importedObject(module, function));
+  for (const char* name : path) {
+    PyObject *constants = reinterpret_cast<PyCodeObject*>(found)->co_consts, *next = nullptr;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+      PyObject* c = PyTuple_GET_ITEM(constants, i);
+      if (PyCode_Check(c) && PyUnicode_CompareWithASCIIString(reinterpret_cast<PyCodeObject*>(c)->co_name, name) == 0) next = c;
+    }
+    if (!next) return nullptr;
+    found = next;
+  }
+  return found;
+}
+
+Value* freeVariable(Trace& t, PyObject* code, Value* closure, const char* name) {
+  ObjectRef names = checked(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(code)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); i++)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names.get(), i), name) == 0)
+      return t.cellContents(as<CellValue>(as<TupleValue>(closure)->items[static_cast<size_t>(i)]));
+  return nullptr;
+}
+
+// The wrapper of reprlib.recursive_repr and of dataclasses: "..." for an object whose text is being made.
+Value* recursiveRepr(Trace& t, PyObject* code, Value* closure, CallArgs& a) {
+  static std::vector<Value*> running;
+  Value* function = freeVariable(t, code, closure, "user_function");
+  Value* fill = freeVariable(t, code, closure, "fillvalue");
+  if (!function || a.args.size() != 1) return nullptr;
+  for (Value* v : running)
+    if (v == a.args[0]) return fill ? fill : t.string("...");
+  struct Entered {
+    explicit Entered(Value* v) { running.push_back(v); }
+    ~Entered() { running.pop_back(); }
+  } entered(a.args[0]);
+  return call(t, function, a);
+}
+
+// functools.singledispatch: the implementation for a class, from the registry as it is.
+Value* dispatched(Trace& t, PyObject* code, Value* closure, CallArgs& a, PyObject* function) {
+  Value* registry = freeVariable(t, code, closure, "registry");
+  DictValue* known = registry ? asDict(registry) : nullptr;
+  if (!known || !function || a.args.size() != 1 || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) return nullptr;
+  t.complete(known);
+  t.facts.abcToken();
+  if (Value* exact = t.dictGet(known, t.keyOf(a.args[0]))) return exact;
+  ObjectRef found = native(t, PyObject_CallOneArg(function, t.identity(a.args[0])));
+  for (const DictEntry& e : known->entries)
+    if (e.value && isReal(e.value, found.get())) return e.value;
+  return nullptr;
+}
+
+}  // namespace
+
+Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args, PyObject* function) {
+  static PyObject* dataclassRepr = innerCode("dataclasses", "_recursive_repr", {"wrapper"});
+  static PyObject* otherRepr = innerCode("reprlib", "recursive_repr", {"decorating_function", "wrapper"});
+  static PyObject* dispatch = innerCode("functools", "singledispatch", {"dispatch"});
+  if (code == dataclassRepr || code == otherRepr) return recursiveRepr(t, code, closure, args);
+  if (code == dispatch) return dispatched(t, code, closure, args, function);
+  return nullptr;
+}
+
+bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a, Value*& answer) {
+  PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
+  if (!owner || !PyModule_Check(owner)) return false;
+  const char* module = PyModule_GetName(owner);
+  std::string_view name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+  bool math = module && std::string_view(module) == "math";
+  bool changed = false;
+  for (Value*& v : a.args) {
+    if (v->kind != Kind::Instance) continue;
+    if (math && (name == "floor" || name == "ceil" || name == "trunc"))
+      if (Value* method = specialMethod(t, v, ("__" + std::string(name) + "__").c_str())) return answer = call(t, method, {}), true;
+    Value* method = math ? specialMethod(t, v, "__float__") : nullptr;
+    Value* number = method ? call(t, method, {}) : isTensor(v) ? nullptr : indexValue(t, v);
+    if (!number) return false;
+    v = number;
+    changed = true;
+  }
+  return changed;
+}
+
+void addObjectBuiltins(BuiltinTable& table) {
+  table.add("builtins.id", builtinId);
+  for (PyTypeObject* type : {&PyClassMethod_Type, &PyStaticMethod_Type, &PyProperty_Type, &PyMemberDescr_Type, &PyGetSetDescr_Type,
+                             &PyMethodDescr_Type, &PyWrapperDescr_Type})
+    table.addType(type, "__get__", descriptorGet);
+  table.addType(&PySuper_Type, "__get__", superGet);
+  table.add("builtins.object.__subclasshook__", objectSubclasshook);
+  table.add("builtins.type.__prepare__", typePrepare);
+  table.add("torch.Tensor.__deepcopy__", tensorDeepcopy);
+  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
+  table.addPolyfill("builtins.object.__getstate__", "object_getstate");
+  table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,97 @@
+#include "dispatch/replay.h"
+
+#include "base/error.h"
+#include "base/exceptions.h"
+#include "base/lookup.h"
+
+namespace cdynamo {
+
+namespace {
+
+thread_local PyObject* lastFailure = nullptr;  // compared only
+
+PyObject* runWatched(PyObject* graph, PyObject* const* args, Py_ssize_t count) {
+  PyObject* result = PyObject_Vectorcall(graph, args, static_cast<size_t>(count), nullptr);
+  lastFailure = nullptr;
+  if (result) [[likely]]
+    return result;
+  ObjectRef error = takeException();
+  lastFailure = error.get();
+  restoreException(error.get());
+  return nullptr;
+}
+
+PyMethodDef runWatchedDef = {"graph", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(runWatched)), METH_FASTCALL, nullptr};
+
+// -1: it has none.
+int64_t versionOf(PyObject* tensor) {
+  ObjectRef version = ObjectRef::steal(PyObject_GetAttrString(tensor, "_version"));
+  int64_t number = version ? PyLong_AsLongLong(version.get()) : -1;
+  if (PyErr_Occurred()) PyErr_Clear();
+  return number;
+}
+
+bool isTrue(PyObject* object, const char* attribute) {
+  ObjectRef value = ObjectRef::steal(PyObject_GetAttrString(object, attribute));
+  if (!value) PyErr_Clear();
+  return value.get() == Py_True;
+}
+
+// A function of cdynamo._replay, called; null where it raised, with the error cleared.
+ObjectRef helped(const char* name, PyObject* a = nullptr, PyObject* b = nullptr, PyObject* c = nullptr) {
+  try {
+    ObjectRef result = ObjectRef::steal(PyObject_CallFunctionObjArgs(importedObject("cdynamo._replay", name), a, b, c, nullptr));
+    if (!result) PyErr_Clear();
+    return result;
+  } catch (const PythonError&) {
+    PyErr_Clear();
+    return {};
+  }
+}
+
+// What the program itself may raise and handle, as against what stops the engine or the user's patience.
+bool isOfTheProgram(PyObject* error) {
+  return PyObject_TypeCheck(error, reinterpret_cast<PyTypeObject*>(PyExc_Exception)) && !PyErr_GivenExceptionMatches(error, PyExc_SystemError) &&
+         !PyErr_GivenExceptionMatches(error, PyExc_RecursionError);
+}
+
+}  // namespace
+
+ObjectRef watchedGraph(const ObjectRef& graph) { return checked(PyCFunction_New(&runWatchedDef, graph.get())); }
+
+bool isGraphFailure() {
+  ObjectRef error = takeException();
+  bool is = error && error.get() == lastFailure;
+  restoreException(error.get());
+  return is;
+}
+
+BeforeGraph::BeforeGraph(const ReplayPlan& plan, PyObject* const* inputs) : plan_(plan) {
+  for (uint32_t i : plan.written) {
+    Written& w = written_.emplace_back();
+    w.tensor = ObjectRef::share(inputs[i]);
+    w.version = versionOf(inputs[i]);
+    w.requiresGrad = isTrue(inputs[i], "requires_grad");
+    if (plan.saves) complete_ &= static_cast<bool>(w.copy = helped("copy_of", inputs[i]));
+  }
+  if (plan.draws) complete_ &= static_cast<bool>(torchState_ = helped("torch_state"));
+  if (plan.drawsInPython) complete_ &= static_cast<bool>(pythonState_ = helped("python_state"));
+}
+
+bool BeforeGraph::undo() {
+  ObjectRef error = takeException();
+  bool done = complete_ && isOfTheProgram(error.get());
+  for (const Written& w : written_) {
+    if (!done) break;
+    if (!w.copy && !plan_.hidden && w.version >= 0 && versionOf(w.tensor.get()) == w.version) continue;
+    ObjectRef version = ObjectRef::steal(PyLong_FromLongLong(w.version));
+    done = version && w.copy && isTrue(w.tensor.get(), "is_leaf") == isTrue(w.copy.get(), "was_leaf") &&
+           isTrue(w.tensor.get(), "requires_grad") == w.requiresGrad && helped("put_back", w.tensor.get(), w.copy.get(), version.get());
+  }
+  if (done && torchState_) done = static_cast<bool>(helped("set_torch_state", torchState_.get()));
+  if (done && pythonState_) done = static_cast<bool>(helped("set_python_state", pythonState_.get()));
+  if (!done) restoreException(error.get());
+  return done;
+}
+
+}  // namespace cdynamo

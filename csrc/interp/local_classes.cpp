@@ -1,0 +1,260 @@
+#include "interp/local_classes.h"
+
+#include "base/lookup.h"
+#include "cpython/compat.h"
+#include "interp/frame.h"
+#include "interp/intrinsics.h"
+
+namespace cdynamo {
+
+namespace {
+
+PyObject* named(const char* text) { return PyUnicode_InternFromString(text); }
+
+bool is(PyObject* name, const char* text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; }
+
+PyTypeObject* abcMeta() {
+  static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("abc", "ABCMeta"));
+  return type;
+}
+
+// Making a class of it runs no Python code of the program.
+bool isPlainMeta(Trace& t, PyTypeObject* meta) {
+  if (meta == &PyType_Type || meta == abcMeta()) return true;
+  static PyObject* names[] = {named("__new__"), named("__init__"), named("__prepare__"), named("mro"), named("__setattr__"), named("__delattr__")};
+  for (PyObject* name : names)
+    if (lookUp(t, meta, name) != typeLookup(&PyType_Type, name)) return false;
+  return true;
+}
+
+bool hasPlainSubclassHook(Trace& t, PyTypeObject* base) {
+  static PyObject* name = named("__init_subclass__");
+  return lookUp(t, base, name) == typeLookup(&PyBaseObject_Type, name);
+}
+
+ObjectRef modelOf(Trace& t, Value* v);
+
+// Registers the object as what stands for v.
+ObjectRef standsFor(Trace& t, ObjectRef object, Value* v) {
+  t.models[t.keep(object)] = v;
+  return object;
+}
+
+ObjectRef modelFunction(Trace& t, FunctionValue* fn) {
+  ObjectRef made = checked(PyFunction_New(fn->code, fn->globals));
+  if (fn->dict)
+    for (const DictEntry& e : fn->dict->entries) {
+      PyObject* constant = e.value && e.key.constant ? t.constant(e.value) : nullptr;
+      if (constant) checkedStatus(PyObject_SetAttr(made.get(), e.key.constant, constant));
+    }
+  return standsFor(t, std::move(made), fn);
+}
+
+ObjectRef modelProperty(Trace& t, PropertyValue* p) {
+  auto part = [&](Value* v) { return v ? modelOf(t, v) : ObjectRef::share(Py_None); };
+  ObjectRef get = part(p->get), set = part(p->set), del = part(p->del), doc = part(p->doc);
+  auto* type = reinterpret_cast<PyObject*>(p->type);
+  ObjectRef made = p->type == &PyProperty_Type
+                       ? native(t, PyObject_CallFunctionObjArgs(type, get.get(), set.get(), del.get(), doc.get(), nullptr))
+                       : native(t, PyObject_CallOneArg(type, get.get()));
+  return standsFor(t, std::move(made), p);
+}
+
+// An object that lookups take for v: of the same type where that matters to them.
+ObjectRef modelOf(Trace& t, Value* v) {
+  for (auto& [object, value] : t.models)
+    if (value == v) return ObjectRef::share(object);
+  if (!isOpen(v))
+    if (PyObject* constant = t.constant(v)) return ObjectRef::share(constant);
+  switch (v->kind) {
+    case Kind::Function: return modelFunction(t, as<FunctionValue>(v));
+    case Kind::Property: return modelProperty(t, as<PropertyValue>(v));
+    case Kind::Real:
+      if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set) {
+        t.identity(v);
+        return standsFor(t, ObjectRef::share(realObject(v)), v);
+      }
+      break;
+    case Kind::Instance: {
+      auto* i = as<InstanceValue>(v);
+      PyTypeObject* type = t.typeOf(v);
+      if (i->real) {
+        if (i->source) t.facts.identityIs(i->source, i->real.get());
+        return standsFor(t, i->real, v);
+      }
+      if (type->tp_new == PyBaseObject_Type.tp_new || (!i->contents && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base == &PyBaseObject_Type)) {
+        ObjectRef nothing = checked(PyTuple_New(0));
+        return standsFor(t, native(t, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr)), v);
+      }
+      if (type->tp_descr_get || type->tp_descr_set)
+        unsupported(BreakReason::ClassStatement, std::string("a class with a descriptor of type ") + type->tp_name);
+      break;
+    }
+    default: break;
+  }
+  return standsFor(t, checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))), v);
+}
+
+// Read by the machinery that makes classes: must be what it is.
+bool isReadByType(PyObject* name) {
+  for (const char* special : {"__slots__", "__qualname__", "__module__", "__doc__"})
+    if (is(name, special)) return true;
+  return false;
+}
+
+// CPython's choice of the metaclass; null where there is none.
+PyTypeObject* metaclassOf(PyTypeObject* meta, const std::vector<PyTypeObject*>& bases) {
+  for (PyTypeObject* base : bases) {
+    PyTypeObject* other = Py_TYPE(base);
+    if (PyType_IsSubtype(meta, other)) continue;
+    if (!PyType_IsSubtype(other, meta)) return nullptr;
+    meta = other;
+  }
+  return meta;
+}
+
+std::vector<PyTypeObject*> basesOf(Trace& t, const std::vector<Value*>& values) {
+  std::vector<PyTypeObject*> bases;
+  for (Value* v : values) {
+    if (!isReal(v) || !PyType_Check(realObject(v))) unsupported(BreakReason::ClassStatement, "a class whose base is " + describe(v));
+    bases.push_back(reinterpret_cast<PyTypeObject*>(t.identity(v)));
+  }
+  return bases;
+}
+
+// The values that need __set_name__ are put in after the class is made: CPython must not call it on what only stands for them.
+PyObject* setNameOf(Trace& t, Value* v) {
+  static PyObject* name = named("__set_name__");
+  return v->kind == Kind::Instance ? lookUp(t, t.typeOf(v), name) : nullptr;
+}
+
+struct Namespace {
+  std::vector<std::pair<PyObject*, Value*>> entries;
+  Value* cell = nullptr;  // __classcell__
+};
+
+Namespace namespaceOf(Trace& t, DictValue* names) {
+  Namespace made;
+  t.complete(names);
+  for (const DictEntry& e : names->entries) {
+    if (!e.value) continue;
+    if (!e.key.constant || !PyUnicode_CheckExact(e.key.constant)) unsupported(BreakReason::ClassStatement, "a namespace with keys that are no names");
+    if (is(e.key.constant, "__classcell__"))
+      made.cell = e.value;
+    else
+      made.entries.emplace_back(e.key.constant, e.value);
+  }
+  static PyObject* moduleName = named("__module__");
+  if (names->index.count(DictKey{nullptr, moduleName, PyObject_Hash(moduleName)}) == 0) {
+    PyObject* module = PyDict_GetItemString(t.frame->globals, "__name__");
+    if (module) made.entries.emplace_back(moduleName, t.realShared(module));
+  }
+  return made;
+}
+
+Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names) {
+  std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
+  if (!isPlainMeta(t, meta)) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  for (PyTypeObject* base : bases)
+    if (!hasPlainSubclassHook(t, base)) unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
+  Namespace space = namespaceOf(t, names);
+  ObjectRef dict = checked(PyDict_New());
+  for (auto& [key, v] : space.entries) {
+    ObjectRef held;
+    if (setNameOf(t, v)) {
+      held = ObjectRef::share(Py_None);
+    } else if (isReadByType(key)) {
+      PyObject* real = t.snapshot(v);
+      if (!real) unsupported(BreakReason::ClassStatement, "a class with a computed " + std::string(PyUnicode_AsUTF8(key)));
+      held = ObjectRef::share(real);
+      if (!t.isConstant(v)) t.models[t.keep(held)] = v;
+    } else {
+      held = modelOf(t, v);
+    }
+    checkedStatus(PyDict_SetItem(dict.get(), key, held.get()));
+  }
+  ObjectRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
+  for (size_t i = 0; i < bases.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(bases[i]).release());
+  ObjectRef made = native(t, PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(meta), name, tuple.get(), dict.get(), nullptr));
+  PyObject* model = t.keep(made);
+  auto record = std::make_unique<LocalClass>();
+  record->meta = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
+  record->name = ObjectRef::share(name);
+  record->bases = baseValues;
+  for (auto& [key, v] : space.entries) record->entries.push_back({ObjectRef::share(key), v});
+  Value* cls = t.make<RealValue>(made);
+  t.models[model] = cls;
+  t.localClasses[model] = std::move(record);
+  for (auto& [key, v] : space.entries)
+    if (setNameOf(t, v)) checkedStatus(PyType_Type.tp_setattro(model, key, modelOf(t, v).get()));
+  if (space.cell) t.setCell(as<CellValue>(space.cell), cls);
+  for (auto& [key, v] : space.entries)
+    if (PyObject* setName = setNameOf(t, v)) {
+      static PyObject* setNameName = named("__set_name__");
+      call(t, bindDescriptor(t, setName, v, t.typeOf(v), setNameName), {{cls, t.realShared(key)}, {}});
+    }
+  return cls;
+}
+
+}  // namespace
+
+Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names) {
+  PyObject* text = t.constant(name);
+  // What is no str, tuple or dict, CPython names in its message.
+  if (!text || !PyUnicode_Check(text))
+    raise(t, PyExc_TypeError, std::string(meta->tp_name) + ".__new__() argument 1 must be str, not " + t.typeOf(name)->tp_name);
+  if (!PyType_FastSubclass(t.typeOf(bases), Py_TPFLAGS_TUPLE_SUBCLASS))
+    raise(t, PyExc_TypeError, std::string(meta->tp_name) + ".__new__() argument 2 must be tuple, not " + t.typeOf(bases)->tp_name);
+  if (!asDict(names)) raise(t, PyExc_TypeError, std::string(meta->tp_name) + ".__new__() argument 3 must be dict, not " + t.typeOf(names)->tp_name);
+  std::vector<Value*> baseValues = itemsOf(t, bases);
+  PyTypeObject* winner = metaclassOf(meta, basesOf(t, baseValues));
+  if (winner && winner != meta) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + winner->tp_name);
+  return createClass(t, meta, text, baseValues, asDict(names));
+}
+
+Value* buildClass(Trace& t, CallArgs& args) {
+  Value* metaValue = args.takeKeyword("metaclass");
+  if (args.args.size() < 2 || args.args[0]->kind != Kind::Function) unsupported(BreakReason::ClassStatement, "__build_class__ called by the program");
+  if (!args.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
+  auto* body = as<FunctionValue>(args.args[0]);
+  PyObject* name = t.constant(args.args[1]);
+  std::vector<Value*> baseValues(args.args.begin() + 2, args.args.end());
+  std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
+  PyTypeObject* meta = &PyType_Type;
+  if (metaValue) {
+    if (!isReal(metaValue) || !PyType_Check(realObject(metaValue))) unsupported(BreakReason::ClassStatement, "a metaclass that is no class");
+    meta = reinterpret_cast<PyTypeObject*>(t.identity(metaValue));
+  } else if (!bases.empty()) {
+    meta = Py_TYPE(bases[0]);
+  }
+  meta = metaclassOf(meta, bases);
+  if (!meta)
+    raise(t, PyExc_TypeError,
+          "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses of all its bases");
+  if (!isPlainMeta(t, meta)) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  FrameState* f = newFrame(t, decode(reinterpret_cast<PyCodeObject*>(body->code)), body, body->globals, body->closure);
+  f->names = t.dict();
+  DictValue* names = f->names;
+  runFrame(t, *f);
+  t.recycleFrame(f);
+  return createClass(t, meta, name, baseValues, names);
+}
+
+void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
+  PyObject* onMeta = lookUp(t, Py_TYPE(type), name);
+  if ((onMeta && Py_TYPE(onMeta)->tp_descr_set) || !isPlainMeta(t, Py_TYPE(type)))
+    unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class");
+  auto* object = reinterpret_cast<PyObject*>(type);
+  LocalClass* record = t.localClass(object);
+  ObjectRef before = ObjectRef::share(PyDict_GetItemWithError(typeDict(type), name));
+  ObjectRef held = value ? modelOf(t, value) : ObjectRef{};
+  if (PyType_Type.tp_setattro(object, name, held.get()) < 0) raiseCurrent(t);
+  record->writes.push_back({ObjectRef::share(name), value});
+  t.writes++;
+  t.journal.onRollback([record, object, before, attribute = ObjectRef::share(name)] {
+    record->writes.pop_back();
+    if (PyType_Type.tp_setattro(object, attribute.get(), before.get()) < 0) PyErr_Clear();
+  });
+}
+
+}  // namespace cdynamo

@@ -1,0 +1,16 @@
+// Classes made by the traced program: class statements, type() with three arguments, and what is done to such classes later.
+#pragma once
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+// A function written in Python, existing or made by the trace.
+inline bool isPythonFunction(const Value* v) { return v->kind == Kind::Function || (isReal(v) && PyFunction_Check(realObject(v))); }
+// __build_class__(body, name, *bases, metaclass=..., **keywords)
+Value* buildClass(Trace& t, CallArgs& args);
+// metaclass(name, bases, namespace)
+Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names);
+// Sets or deletes (value null) an attribute of a class that the trace made.
+void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value);
+
+}  // namespace cdynamo

@@ -1,0 +1,24 @@
+// Classes that the traced program makes. A class is a new object in every call, so the trace has a model of it: a real class, made
+// at capture time, that lookups go through as through any other. What the model's namespace holds stands for values of the trace
+// (Trace::models). Where the class leaves the frame, the emitted code makes it anew.
+#pragma once
+#include <vector>
+
+#include "base/ref.h"
+#include "values/value.h"
+
+namespace cdynamo {
+
+struct LocalClass {
+  struct Entry {
+    ObjectRef name;
+    Value* value;  // null: deleted
+  };
+  Value* meta = nullptr;
+  ObjectRef name;
+  std::vector<Value*> bases;
+  std::vector<Entry> entries;  // the namespace that it was made of
+  std::vector<Entry> writes;   // what was set and deleted since, in order
+};
+
+}  // namespace cdynamo

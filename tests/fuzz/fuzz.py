@@ -1,0 +1,97 @@
+"""Random programs through the differential oracle: `make fuzz`.
+
+    fuzz.py [--seed N] [--count N] [--batch N] [-j N]
+
+Programs run in batches, a process each. The first program of a batch that comes out wrong, or that takes the process down, is shrunk and
+printed; the other batches go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+QUIET = 90.0  # seconds without a new program: it hangs
+
+
+@dataclasses.dataclass
+class Result:
+    stats: dict[str, int]
+    failed: str | None = None
+    error: str = ""
+    crashed: bool = False
+
+
+def run_batch(seed: int, count: int, fork: bool = False) -> Result:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report"
+        report.touch()
+        command = [sys.executable, str(HERE / "batch.py"), str(seed), str(count), str(report), *(["--fork"] if fork else [])]
+        environment = os.environ | {"CDYNAMO_STRICT": "1", "PYTHONHASHSEED": "0", "PYTHONFAULTHANDLER": "1", "CDYNAMO_REPORTS": folder}
+        with open(Path(folder) / "stderr", "w+") as stderr:
+            process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+            hangs = False
+            while process.poll() is None:
+                if time.time() - report.stat().st_mtime > QUIET:
+                    hangs = True
+                    process.kill()
+                    process.wait()
+                time.sleep(0.05)
+            stderr.seek(0)
+            said = stderr.read()
+        lines = [json.loads(line) for line in report.read_text().splitlines()]
+    last = lines[-1] if lines else {}
+    if "stats" in last:
+        return Result(last["stats"], last.get("failed"), last.get("error", ""), fork and "signal" in last.get("error", ""))
+    programs = [line["program"] for line in lines if "program" in line]
+    how = "no answer" if hangs else f"exit status {process.returncode}"
+    crash = Result({"programs": len(programs)}, programs[-1] if programs else "(no program)", f"{how}\n{said[-3000:]}", True)
+    if fork:
+        return crash
+    again = run_batch(seed, count, fork=True)
+    return dataclasses.replace(again, crashed=True, error=f"{again.error}\n{crash.error}") if again.failed else crash
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("-j", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    total: dict[str, int] = {}
+    wrong = crashes = 0
+    numbers = range(-(-options.count // options.batch))
+    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+        for number, result in zip(numbers, pool.map(lambda n: run_batch(options.seed * 100_000 + n, options.batch), numbers)):
+            for key, value in result.stats.items():
+                total[key] = total.get(key, 0) + value
+            if result.failed is not None:
+                crashes += result.crashed
+                wrong += not result.crashed
+                print(f"\n---- batch {number}: {'a crash' if result.crashed else 'wrong'} ----\n{result.failed}\n{result.error}\n", flush=True)
+    count = total.get("programs", 0)
+
+    def share(key: str) -> float:
+        return 100 * total.get(key, 0) / max(count, 1)
+
+    print(
+        f"of the first calls: {share('graphs'):.0f}% in at least one graph, {share('whole'):.0f}% without a break, "
+        f"{share('broken'):.0f}% with breaks, {share('skipped'):.0f}% not captured; {share('raised'):.0f}% raised"
+    )
+    print(f"fuzz: {count} programs, {wrong} wrong, {crashes} crashes, {share('graphs'):.0f}% captured")
+    return bool(wrong or crashes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
