@@ -121,6 +121,16 @@ def compile_graph(program: GraphProgram, example_inputs: Sequence[Any], options:
         return _without_torch_function(_compile_graph(program, _plain(example_inputs, subclassed), options), subclassed)
 
 
+def without_modes(compiled: CompiledGraph) -> CompiledGraph:
+    """The same with the torch-function modes around the call switched off: the graph has their work in it."""
+
+    def run(*inputs: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return compiled(*inputs)
+
+    return run
+
+
 def _plain(inputs: Sequence[Any], subclassed: list[int]) -> list[Any]:
     plain = list(inputs)
     for i in subclassed:

@@ -219,6 +219,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
         # Fake tensors have words of their own.
         real = _eager_error(target, is_method, given, grad_enabled, writable)
         if real is not None:
+            real.__context__ = None  # the error of the fake tensors
             return ("raise", real.with_traceback(None))
         return ("unknown", f"{type(error).__name__}: {error}")
     finally:

@@ -64,6 +64,19 @@ def register_on(handle: RemovableHandle, tensor: torch.Tensor, method: str, hook
     handle.__dict__.update(getattr(tensor, method)(hook).__dict__)
 
 
+class _ModeStack:
+    """The torch-function modes around a call, for guards: mode_0 is the outermost."""
+
+    def __getattr__(self, name: str) -> Any:
+        at = int(name.removeprefix("mode_"))
+        if at >= torch._C._len_torch_function_stack():
+            raise AttributeError(name)
+        return torch._C._get_function_stack_at(at)
+
+
+mode_stack = _ModeStack()
+
+
 class _Reporter(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _string
 import copyreg
 import inspect
 import logging
@@ -329,10 +330,7 @@ def rest_of_group(original, excs):
             raised.append(exc)
 
     def is_kept(exc):
-        for other in kept:
-            if other is exc:
-                return True
-        return False
+        return any(other is exc for other in kept)
 
     again = _split(original, is_kept)[0]
     if not raised:
@@ -545,14 +543,14 @@ def with_items(function, before, iterable, rest, named):
 
 
 def any_of(iterable):
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110
         if item:
             return True
     return False
 
 
 def all_of(iterable):
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110
         if not item:
             return False
     return True
@@ -663,6 +661,61 @@ def _handles_plainly(handler):
     if kind is logging._StderrHandler:
         return writes_text(sys.stderr)
     return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)
+
+
+# ---- str.format ------------------------------------------------------------------------------------------------------
+
+
+def format_fields(pattern):
+    """Run by the interpreter: a format string as nested tuples (text, first, rest, conversion, specification) with numbered fields."""
+    count = 0
+
+    def parse(text, depth):
+        nonlocal count
+        if depth > 2:
+            raise ValueError("Max string recursion exceeded")
+        rows = []
+        for literal, field, spec, conversion in _string.formatter_parser(text):
+            first, rest = None, ()
+            if field is not None:
+                first, parts = _string.formatter_field_name_split(field)
+                rest = tuple(parts)
+                if first == "":
+                    if count is None:
+                        raise ValueError("cannot switch from manual field specification to automatic field numbering")
+                    first, count = count, count + 1
+                elif isinstance(first, int):
+                    if count:
+                        raise ValueError("cannot switch from automatic field numbering to manual field specification")
+                    count = None
+            rows.append((literal, first, rest, conversion, parse(spec, depth + 1) if spec else ()))
+        return tuple(rows)
+
+    return parse(pattern, 1)
+
+
+def format_text(fields, args, kwargs):
+    text = ""
+    for literal, first, rest, conversion, spec in fields:
+        text += literal
+        if first is None:
+            continue
+        if isinstance(first, int):
+            if first >= len(args):
+                raise IndexError(f"Replacement index {first} out of range for positional args tuple")
+            value = args[first]
+        else:
+            value = kwargs[first]
+        for is_attribute, name in rest:
+            value = getattr(value, name) if is_attribute else value[name]
+        if conversion == "r":
+            value = repr(value)
+        elif conversion == "s":
+            value = str(value)
+        elif conversion == "a":
+            value = ascii(value)
+        text += format(value, format_text(spec, args, kwargs) if spec else "")
+    return text
 
 
 # ---- torch.autograd ----
@@ -803,18 +856,31 @@ class _TorchFunctionState:
         torch._C._set_torch_function_state(self.before)
 
 
-class _NowrapFunctions:
+class _Listed:
+    """A set of functions that is only asked whether it has one."""
+
+    def __init__(self, has):
+        self.has = has
+
     def __contains__(self, function):
-        return is_nowrap_function(function)
+        return self.has(function)
 
 
+# Both are answered by the interpreter, and run where a capture breaks here.
 def is_nowrap_function(function):
-    """Answered by the interpreter; run where the capture breaks here."""
     return function in torch.overrides.get_default_nowrap_functions()
 
 
+def is_device_constructor(function):
+    return function in torch.utils._device._device_constructors()
+
+
 def get_default_nowrap_functions():
-    return _NowrapFunctions()
+    return _Listed(is_nowrap_function)
+
+
+def device_constructors():
+    return _Listed(is_device_constructor)
 
 
 def disable_torch_function_subclass():

@@ -184,7 +184,8 @@ class Application {
       outputs_.push_back(std::move(out));
     }
     for (Value* v : dirty)
-      if (!std::any_of(outputs_.begin(), outputs_.end(), [&](const Output& o) { return o.inner == v; })) refuse(cls, "mark_dirty of what is not returned");
+      if (!std::any_of(outputs_.begin(), outputs_.end(), [&](const Output& o) { return o.inner == v; }))
+        refuse(cls, "mark_dirty of what is not returned");
     Value* materialize = getAttr(t, context(), "materialize_grads");
     if (!truth(t, materialize)) refuse(cls, "set_materialize_grads(False)");
     saved_ = listed("to_save");
@@ -344,7 +345,8 @@ class Application {
     size_t at = 0;
     for (size_t i = 0; i < inputCount; i++) {
       bool given = i < gradNodes_.size() && gradNodes_[i];
-      PyTuple_SET_ITEM(grads.get(), static_cast<Py_ssize_t>(i), given ? checked(PyLong_FromSize_t(at++)).release() : ObjectRef::share(Py_None).release());
+      PyTuple_SET_ITEM(grads.get(), static_cast<Py_ssize_t>(i),
+                       given ? checked(PyLong_FromSize_t(at++)).release() : ObjectRef::share(Py_None).release());
     }
     setOutputTree(bwd, std::move(grads));
     ObjectRef name = checked(PyUnicode_FromString(cls->tp_name));

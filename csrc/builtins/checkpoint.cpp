@@ -41,7 +41,8 @@ Value* checkpointed(Trace& t, CallArgs& a) {
     t.observe(as<TensorValue>(v));
     return as<TensorValue>(v)->meta.requiresGrad;
   };
-  if (reentrant && std::none_of(given.args.begin(), given.args.end(), needsGrad)) refuse("use_reentrant=True and no argument that requires a gradient");
+  if (reentrant && std::none_of(given.args.begin(), given.args.end(), needsGrad))
+    refuse("use_reentrant=True and no argument that requires a gradient");
 
   Value* result = nullptr;
   NodeRange range{};
@@ -118,7 +119,9 @@ bool resultIsDropped(const Trace& t) {
 
 // A hook of a tensor that the graph makes: a body that the graph calls with the gradient. Nobody may ask for its handle.
 Value* registerInGraph(Trace& t, TensorValue* tensor, Value* hook) {
-  auto refuseHook = [](const char* what) { unsupported(BreakReason::AutogradMethod, std::string("a hook of a tensor made in the function ") + what); };
+  auto refuseHook = [](const char* what) {
+    unsupported(BreakReason::AutogradMethod, std::string("a hook of a tensor made in the function ") + what);
+  };
   if (!resultIsDropped(t)) refuseHook("whose handle is kept");
   TensorMeta meta = tensor->meta;
   meta.strides = contiguousStrides(meta.sizes);

@@ -5,6 +5,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 
 namespace cdynamo {
 
@@ -212,6 +213,8 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
                                  ? nullptr
                                  : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
       for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
+    } else if (isReal(src) && Py_TYPE(realObject(src)) == &PyDictProxy_Type) {
+      unsupported(BreakReason::MethodCall, "a dict of " + describe(src));
     } else {
       size_t at = 0;
       Value* it = iterate(t, src);
@@ -260,7 +263,7 @@ Value* dictPop(Trace& t, CallArgs& a) {
   Value* v = t.dictGet(d, k);
   if (!v) {
     if (fallback) return fallback;
-    raiseKeyError(t, a.args[1]);
+    keyError(t, a.args[1]);
   }
   t.dictDelete(d, k);
   return v;
@@ -333,7 +336,7 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
   t.complete(d);
   DictKey k = t.keyOf(a.args[1]);
   Value* v = t.dictGet(d, k);
-  if (!v) raiseKeyError(t, a.args[1]);
+  if (!v) keyError(t, a.args[1]);
   auto toEnd = [&](const DictKey& key, Value* value) {
     t.dictDelete(d, key);
     t.dictSet(d, key, value);
@@ -355,11 +358,13 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
 
 Value* strJoin(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  if (Value* core = coreOf(t, a.args[0])) a.args[0] = core;
   PyObject* sep = t.constant(a.args[0]);
   if (!sep) unsupported(BreakReason::UnsupportedCall, "str.join of " + describe(a.args[0]));
   ObjectRef parts = checked(PyList_New(0));
   std::vector<Value*> items = itemsOf(t, a.args[1]);
   for (Value* v : items) {
+    if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.constant(v);
     if (!c && isLateText(v))
       if (Value* late = lateJoin(t, a.args[0], items)) return late;
@@ -372,6 +377,17 @@ Value* strJoin(Trace& t, CallArgs& a) {
 Value* strFormat(Trace& t, CallArgs& a) {
   PyObject* self = t.constant(a.args.at(0));
   if (!self) unsupported(BreakReason::UnsupportedText, "str.format");
+  bool objects = false;
+  for (size_t i = 1; i < a.args.size(); i++) objects |= a.args[i]->kind == Kind::Instance && !isLateText(a.args[i]);
+  for (auto& [name, v] : a.kwargs) objects |= v->kind == Kind::Instance && !isLateText(v);
+  if (objects) {
+    // Field by field, as string.Formatter does it.
+    DictValue* kwargs = t.dict();
+    for (auto& [name, v] : a.kwargs) t.dictSet(kwargs, t.keyOf(t.realShared(name)), v);
+    Value* fields = t.real(native(t, PyObject_CallOneArg(importedObject("cdynamo.polyfills", "format_fields"), self)));
+    return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", "format_text")),
+                {{fields, t.tuple({a.args.begin() + 1, a.args.end()}), kwargs}, {}});
+  }
   ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(a.args.size() - 1)));
   // Real copies, or the text where the fields ask for nothing else.
   std::string pattern = PyUnicode_AsUTF8(self);

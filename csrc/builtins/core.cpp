@@ -91,7 +91,8 @@ Value* converted(Trace& t, Value* object, std::string_view special, Value* answe
     if (e.special != special) continue;
     PyTypeObject* got = t.typeOf(answer);
     std::string owner = special == "__float__" ? std::string(t.typeOf(object)->tp_name) + "." : "";
-    if (!PyType_IsSubtype(got, e.type)) raise(t, PyExc_TypeError, owner + std::string(special) + " returned non-" + e.text + " (type " + got->tp_name + ")");
+    if (!PyType_IsSubtype(got, e.type))
+      raise(t, PyExc_TypeError, owner + std::string(special) + " returned non-" + e.text + " (type " + got->tp_name + ")");
   }
   return answer;
 }
@@ -231,7 +232,10 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
   if (items.empty()) {
     if (fallback) return fallback;
-    raise(t, PyExc_ValueError, std::string(name) + "() arg is an empty sequence");
+    // CPython's own words, which differ from version to version.
+    static PyObject* nothing = checked(PyTuple_New(0)).release();
+    Py_XDECREF(PyObject_CallOneArg(builtinObject(name), nothing));
+    raiseCurrent(t);
   }
   Value* best = items[0];
   Value* bestKey = key ? call1(t, key, best) : best;
@@ -397,7 +401,6 @@ Value* builtinVars(Trace& t, CallArgs& a) {
   if (!dict) raise(t, PyExc_TypeError, "vars() argument must have __dict__ attribute");
   return dict;
 }
-
 
 // ---- operator module -------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "torch/bridge.h"
@@ -82,11 +83,41 @@ Value* superGet(Trace& t, CallArgs& a) {
   if (a.args[0]->kind != Kind::Super) unsupported(BreakReason::UnboundSuper, "super().__get__ of " + describe(a.args[0]));
   auto* s = as<SuperValue>(a.args[0]);
   if (s->self || isReal(a.args[1], Py_None)) return s;
-  return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, reinterpret_cast<PyObject*>(s->thisClass)), a.args[1]}, {}});
+  return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)),
+              {{pinnedValue(t, reinterpret_cast<PyObject*>(s->thisClass)), a.args[1]}, {}});
+}
+
+// typing.NewType("X", int)(v)
+Value* identityFunction(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return a.args[0];
 }
 
 Value* objectSubclasshook(Trace& t, CallArgs&) { return t.realShared(Py_NotImplemented); }
 Value* typePrepare(Trace& t, CallArgs&) { return t.dict(); }
+
+// ---- factories and decorators of classes -----------------------------------------------------------------------------
+
+// collections.namedtuple, which asks the caller's frame for the name of its module.
+Value* namedTuple(Trace& t, CallArgs& a) {
+  static PyObject* factory = importedObject("collections", "namedtuple");
+  static PyObject* moduleName = PyUnicode_InternFromString("module");
+  if (!a.keyword("module")) {
+    PyObject* module = PyDict_GetItemString(t.frame->globals, "__name__");
+    if (!module) unsupported(BreakReason::ClassStatement, "a named tuple in code without a module");
+    a.kwargs.emplace_back(moduleName, t.realShared(module));
+  }
+  return makeByFactory(t, factory, a);
+}
+
+Value* processDataclass(Trace& t, CallArgs& a) {
+  static PyObject* decorator = importedObject("dataclasses", "_process_class");
+  // slots=True and weakref_slot=True make another class.
+  if (a.args.size() > 9)
+    if (PyObject* slots = t.constant(a.args[9]); slots != Py_False) unsupported(BreakReason::ClassStatement, "a dataclass with slots");
+  if (Value* v = decorateClass(t, decorator, a)) return v;
+  unsupported(BreakReason::ClassStatement, "a dataclass of a class that exists");
+}
 
 // ---- tensors ---------------------------------------------------------------------------------------------------------
 
@@ -201,6 +232,9 @@ void addObjectBuiltins(BuiltinTable& table) {
   table.addType(&PySuper_Type, "__get__", superGet);
   table.add("builtins.object.__subclasshook__", objectSubclasshook);
   table.add("builtins.type.__prepare__", typePrepare);
+  table.add("_typing._idfunc", identityFunction);
+  table.add("collections.namedtuple", namedTuple);
+  table.add("dataclasses._process_class", processDataclass);
   table.add("torch.Tensor.__deepcopy__", tensorDeepcopy);
   table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
   table.addPolyfill("builtins.object.__getstate__", "object_getstate");

@@ -3,6 +3,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "cpython/set_layout.h"
+#include "interp/local_classes.h"
 
 namespace cdynamo {
 
@@ -181,7 +182,7 @@ Value* setDiscard(Trace& t, CallArgs& a) {
 }
 Value* setRemove(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
-  if (!t.setDiscard(s, keyToFind(t, a.args[1]))) raiseKeyError(t, a.args[1]);
+  if (!t.setDiscard(s, keyToFind(t, a.args[1]))) keyError(t, a.args[1]);
   return t.none();
 }
 Value* setContains(Trace& t, CallArgs& a) {

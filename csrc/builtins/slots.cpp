@@ -4,6 +4,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -135,7 +136,7 @@ Value* defaultdictMissing(Trace& t, CallArgs& a) {
   DictValue* d = asDict(a.args[0]);
   Value* factory = d ? defaultFactory(t, d) : nullptr;
   if (!factory) unsupported(BreakReason::MethodCall, "__missing__ of " + describe(a.args[0]));
-  if (isSame(t, factory, t.none())) raiseKeyError(t, a.args[1]);
+  if (isSame(t, factory, t.none())) keyError(t, a.args[1]);
   Value* made = call(t, factory, {});
   setItem(t, a.args[0], a.args[1], made);
   return made;

@@ -331,7 +331,8 @@ bool isTensorMethod(PyObject* callable) {
   if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) {
     auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
     static PyTypeObject* base = tensorType()->tp_base;
-    return (descriptor->d_type == base || descriptor->d_type == tensorType()) && PyUnicode_CompareWithASCIIString(descriptor->d_name, "as_subclass") != 0;
+    return (descriptor->d_type == base || descriptor->d_type == tensorType()) &&
+           PyUnicode_CompareWithASCIIString(descriptor->d_name, "as_subclass") != 0;
   }
   if (kind != &PyFunction_Type) return false;
   static PyObject* globals = PyModule_GetDict(checked(PyImport_ImportModule("torch._tensor")).get());

@@ -47,7 +47,9 @@ Value* pushMode(Trace& t, CallArgs& a) {
 Value* popMode(Trace& t, CallArgs&) {
   InstanceValue* mode = t.enteredStates().empty() ? nullptr : t.enteredStates().back().manager;
   Node* none = nullptr;
-  if (!mode || !isMode(t, mode) || !t.leaveState(mode, none))
+  bool around = mode && mode->source && mode->source->kind == SourceKind::Attr && mode->source->base->kind == SourceKind::Pinned &&
+                mode->source->base->object == importedObject("cdynamo._higher_order", "mode_stack");
+  if (!mode || around || !isMode(t, mode) || !t.leaveState(mode, none))
     unsupported(BreakReason::UnsupportedContextManager, "leaving a torch-function mode that was entered elsewhere");
   return mode;
 }
@@ -102,13 +104,16 @@ Value* handleTorchFunction(Trace& t, CallArgs& a) {
   return callTorchFunction(t, t.identity(a.args[0]), given);
 }
 
-// Whether the function is one of those whose result the default __torch_function__ leaves as it is.
-Value* isNowrapFunction(Trace& t, CallArgs& a) {
+// Whether a function is in one of torch's own sets of functions.
+template <const char* const& module, const char* const& name>
+Value* isListed(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  static PyObject* nowrap = checked(PyObject_CallNoArgs(importedObject("torch.overrides", "get_default_nowrap_functions"))).release();
+  static PyObject* listed = checked(PyObject_CallNoArgs(importedObject(module, name))).release();
   if (!isReal(a.args[0])) return t.boolean(false);
-  return t.boolean(checkedStatus(PySet_Contains(nowrap, t.identity(a.args[0]))) != 0);
+  return t.boolean(checkedStatus(PySet_Contains(listed, t.identity(a.args[0]))) != 0);
 }
+constexpr const char *kOverrides = "torch.overrides", *kNowrap = "get_default_nowrap_functions";
+constexpr const char *kDevice = "torch.utils._device", *kConstructors = "_device_constructors";
 
 template <int which>
 Value* hasTorchFunction(Trace& t, CallArgs& a) {
@@ -132,7 +137,10 @@ void addTorchFunctionBuiltins(BuiltinTable& table) {
   table.add("torch._C._pop_torch_function_stack", popMode);
   table.add("torch._C._len_torch_function_stack", modeCount);
   table.addPolyfill("torch.overrides.get_default_nowrap_functions", "get_default_nowrap_functions");
-  table.add("cdynamo.polyfills.is_nowrap_function", isNowrapFunction);
+  table.add("cdynamo.polyfills.is_nowrap_function", isListed<kOverrides, kNowrap>);
+  importedObject(kDevice, kConstructors);  // torch itself imports the module when a device is first entered
+  table.addPolyfill("torch.utils._device._device_constructors", "device_constructors");
+  table.add("cdynamo.polyfills.is_device_constructor", isListed<kDevice, kConstructors>);
   table.addType(tensorType(), "as_subclass", asSubclass);
   table.add("torch.Tensor._make_subclass", makeSubclass);
   table.add("torch.overrides.handle_torch_function", handleTorchFunction);

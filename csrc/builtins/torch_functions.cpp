@@ -163,7 +163,8 @@ bool isControl(PyObject* callable) {
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
   TorchKind kind = cachedKind(callable);
   known = true;
-  bool isOperation = kind == TorchKind::Operation || kind == TorchKind::Method || kind == TorchKind::PythonOperation || kind == TorchKind::PythonMethod;
+  bool isOperation =
+      kind == TorchKind::Operation || kind == TorchKind::Method || kind == TorchKind::PythonOperation || kind == TorchKind::PythonMethod;
   if (isOperation && isOverridden(t, args)) {
     if (callableValue && callableValue->source) t.identity(callableValue);
     return callTorchFunction(t, callable, args);

@@ -195,7 +195,8 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else {
     raise(t, PyExc_TypeError, "super() takes at most 2 arguments (" + std::to_string(a.args.size()) + " given)");
   }
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
+  if (!isReal(cls) || !PyType_Check(realObject(cls)))
+    raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   PyTypeObject* start;
   if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
@@ -239,7 +240,8 @@ Value* objectNew(Trace& t, CallArgs& a) {
   if (a.args.size() > 1 || !a.kwargs.empty()) {
     if (lookUp(t, type, newName) != typeLookup(&PyBaseObject_Type, newName))
       raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
-    if (lookUp(t, type, initName) == typeLookup(&PyBaseObject_Type, initName)) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
+    if (lookUp(t, type, initName) == typeLookup(&PyBaseObject_Type, initName))
+      raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
   }
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
   return makeInstance(t, type);
@@ -281,7 +283,8 @@ Value* coreNew(Trace& t, CallArgs& a) {
     raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(X): X is not a type object");
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
   if (!PyType_IsSubtype(type, &base))
-    raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(" + type->tp_name + "): " + type->tp_name + " is not a subtype of " + base.tp_name);
+    raise(t, PyExc_TypeError,
+          std::string(base.tp_name) + ".__new__(" + type->tp_name + "): " + type->tp_name + " is not a subtype of " + base.tp_name);
   CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
   Value* plain = call(t, t.realShared(reinterpret_cast<PyObject*>(&base)), std::move(rest));
   if (type == &base) return plain;

@@ -8,16 +8,16 @@ extern "C" {
 
 // Of a generator that has not started, or waits at a yield.
 typedef struct GeneratorFrame {
-  PyCodeObject* code;    // all borrowed
+  PyCodeObject* code;  // all borrowed
   PyObject* function;
   PyObject* globals;
   int started;
-  int unit;              // code unit of the YIELD_VALUE; not started: of the RETURN_GENERATOR
-  PyObject** slots;      // locals, cells and free variables; null: unbound
+  int unit;          // code unit of the YIELD_VALUE; not started: of the RETURN_GENERATOR
+  PyObject** slots;  // locals, cells and free variables; null: unbound
   int slotCount;
   PyObject** stack;
   int stackDepth;
-  PyObject* handled;     // the exception that it handles; or null
+  PyObject* handled;  // the exception that it handles; or null
 } GeneratorFrame;
 
 // 0 where the generator runs or has ended.

@@ -78,9 +78,7 @@ static void findTypes(void) {
 
 static int isSized(PyTypeObject* type, size_t size) { return type->tp_basicsize == (Py_ssize_t)size; }
 
-static int isDictIterator(PyTypeObject* type) {
-  return type == &PyDictIterKey_Type || type == &PyDictIterValue_Type || type == &PyDictIterItem_Type;
-}
+static int isDictIterator(PyTypeObject* type) { return type == &PyDictIterKey_Type || type == &PyDictIterValue_Type || type == &PyDictIterItem_Type; }
 
 static int isSequenceIterator(PyTypeObject* type) {
   findTypes();
@@ -94,11 +92,11 @@ IteratorShape iteratorShape(PyTypeObject* type) {
   if (type == &PyMap_Type) return isSized(type, sizeof(Map)) ? kIteratorMap : kIteratorUnknown;
   if (type == &PyFilter_Type) return isSized(type, sizeof(Filter)) ? kIteratorFilter : kIteratorUnknown;
   if (type == &PyEnum_Type) return isSized(type, sizeof(Enumerate)) ? kIteratorEnumerate : kIteratorUnknown;
-  size_t size = type == &PyRangeIter_Type     ? sizeof(RangeIterator)
-                : type == &PySetIter_Type     ? sizeof(SetIterator)
-                : isDictIterator(type)        ? sizeof(DictIterator)
-                : isSequenceIterator(type)    ? sizeof(SequenceIterator)
-                                              : 0;
+  size_t size = type == &PyRangeIter_Type  ? sizeof(RangeIterator)
+                : type == &PySetIter_Type  ? sizeof(SetIterator)
+                : isDictIterator(type)     ? sizeof(DictIterator)
+                : isSequenceIterator(type) ? sizeof(SequenceIterator)
+                                           : 0;
   return size && isSized(type, size) ? kIteratorOfItems : kIteratorUnknown;
 }
 
@@ -155,7 +153,9 @@ PyObject* iteratorPart(PyObject* it, int part) {
     }
     case kIteratorOfItems:
       if (part != 0 || type == &PyRangeIter_Type) return NULL;
-      found = type == &PySetIter_Type ? ((SetIterator*)it)->set : isDictIterator(type) ? ((DictIterator*)it)->dict : ((SequenceIterator*)it)->sequence;
+      found = type == &PySetIter_Type ? ((SetIterator*)it)->set
+              : isDictIterator(type)  ? ((DictIterator*)it)->dict
+                                      : ((SequenceIterator*)it)->sequence;
       break;
     case kIteratorGenerator: {
       GeneratorFrame f;
@@ -192,9 +192,7 @@ static int peekSequence(SequenceIterator* it, Py_ssize_t k, PyObject** item) {
   if (at < 0 || at >= size) return 0;
   if (PyUnicode_Check(sequence)) return gave(PyUnicode_FromOrdinal((int)PyUnicode_READ_CHAR(sequence, at)), item);
   if (PyBytes_Check(sequence)) return gave(PyLong_FromLong((unsigned char)PyBytes_AS_STRING(sequence)[at]), item);
-  PyObject* found = PyList_Check(sequence)    ? PyList_GET_ITEM(sequence, at)
-                    : PyTuple_Check(sequence) ? PyTuple_GET_ITEM(sequence, at)
-                                              : NULL;
+  PyObject* found = PyList_Check(sequence) ? PyList_GET_ITEM(sequence, at) : PyTuple_Check(sequence) ? PyTuple_GET_ITEM(sequence, at) : NULL;
   if (!found) return -1;
   Py_INCREF(found);
   *item = found;

@@ -10,10 +10,10 @@ extern "C" {
 
 typedef enum {
   kIteratorUnknown,
-  kIteratorOfItems,  // over a list, tuple, range, dict, set, str or bytes: its items can be peeked at
-  kIteratorZip,      // parts: its iterators
-  kIteratorMap,      // parts: the function, then its iterators
-  kIteratorFilter,   // parts: the function, the iterator
+  kIteratorOfItems,    // over a list, tuple, range, dict, set, str or bytes: its items can be peeked at
+  kIteratorZip,        // parts: its iterators
+  kIteratorMap,        // parts: the function, then its iterators
+  kIteratorFilter,     // parts: the function, the iterator
   kIteratorEnumerate,  // parts: the iterator, the number of the next item
   kIteratorGenerator,  // parts: locals, cells and free variables, then its stack; kGeneratorCode, kGeneratorHandled
 } IteratorShape;

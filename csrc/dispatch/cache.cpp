@@ -163,9 +163,10 @@ PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
 PyObject* runOrLeave(Entry& entry, PyObject** values, size_t count) {
   if (!entry.replay.wanted) [[likely]]
     return runEntry(entry, values, count);
+  KeepAlive kept(values, count);
   BeforeGraph before(entry.replay, values);
   PyObject* result = runEntry(entry, values, count);
-  if (!result && (entry.direct || isGraphFailure())) before.undo();
+  if (!result && (entry.direct || isGraphFailure())) before.undo(values, entry.graphInputCount);
   return result;
 }
 

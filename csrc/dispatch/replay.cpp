@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/exceptions.h"
 #include "base/lookup.h"
+#include "graph/executable.h"
 
 namespace cdynamo {
 
@@ -78,9 +79,8 @@ BeforeGraph::BeforeGraph(const ReplayPlan& plan, PyObject* const* inputs) : plan
   if (plan.drawsInPython) complete_ &= static_cast<bool>(pythonState_ = helped("python_state"));
 }
 
-bool BeforeGraph::undo() {
-  ObjectRef error = takeException();
-  bool done = complete_ && isOfTheProgram(error.get());
+bool BeforeGraph::putBack() {
+  bool done = true;
   for (const Written& w : written_) {
     if (!done) break;
     if (!w.copy && !plan_.hidden && w.version >= 0 && versionOf(w.tensor.get()) == w.version) continue;
@@ -90,8 +90,28 @@ bool BeforeGraph::undo() {
   }
   if (done && torchState_) done = static_cast<bool>(helped("set_torch_state", torchState_.get()));
   if (done && pythonState_) done = static_cast<bool>(helped("set_python_state", pythonState_.get()));
-  if (!done) restoreException(error.get());
   return done;
+}
+
+bool BeforeGraph::programFails(PyObject* const* inputs, size_t inputCount) {
+  if (!plan_.program) return true;
+  try {
+    runGraphProgram(plan_.program.get(), inputs, inputCount);
+    return false;
+  } catch (const PythonError&) {
+    PyErr_Clear();
+    return true;
+  }
+}
+
+void BeforeGraph::undo(PyObject* const* inputs, size_t inputCount) {
+  ObjectRef error = takeException();
+  bool done = complete_ && isOfTheProgram(error.get()) && putBack();
+  if (done && plan_.program) {
+    done = programFails(inputs, inputCount);
+    done = putBack() && done;
+  }
+  if (!done) restoreException(error.get());
 }
 
 }  // namespace cdynamo

@@ -16,6 +16,7 @@ struct ReplayPlan {
   bool draws = false;             // the graph draws random numbers of torch
   bool drawsInPython = false;     // the code before the graph draws some of module random
   std::vector<uint32_t> written;  // graph inputs that the graph writes to
+  ObjectRef program;              // the graph as it was captured, where a backend has made something else of it
 };
 
 // What the graph may change, as it is before it runs. Nothing throws.
@@ -23,10 +24,13 @@ class BeforeGraph {
  public:
   BeforeGraph(const ReplayPlan& plan, PyObject* const* inputs);
   // With the graph's error set: puts everything back and clears the error where the call can be made again from its start; else
-  // leaves the error as it is and gives false.
-  bool undo();
+  // leaves the error as it is. An error that the captured graph does not raise on these inputs is the backend's, and stays.
+  void undo(PyObject* const* inputs, size_t inputCount);
 
  private:
+  bool putBack();
+  bool programFails(PyObject* const* inputs, size_t inputCount);
+
   struct Written {
     ObjectRef tensor, copy;
     int64_t version = -1;

@@ -12,6 +12,12 @@ namespace cdynamo {
 
 namespace {
 
+// One of the torch-function modes around the call (interp/capture.cpp).
+bool isModeAround(const Source* source) {
+  return source->kind == SourceKind::Attr && source->base->kind == SourceKind::Pinned &&
+         source->base->object == importedObject("cdynamo._higher_order", "mode_stack");
+}
+
 class Emitter : public Rebuilder {
  public:
   Emitter(Trace& trace, PyCodeObject* like) : Rebuilder(trace, like), like_(like) {
@@ -93,7 +99,10 @@ class Emitter : public Rebuilder {
   // Closes in the graph the torch contexts that are still entered, and writes code that enters them again, by the real
   // managers' own __enter__, so that their own __exit__ can leave them; then grad mode. Once, after all effects.
   void emitEnteredStates(bool gradAtEntry) {
-    const auto& states = t.enteredStates();
+    std::vector<Trace::EnteredState> states;
+    // Modes that were active when the function was called are so still.
+    for (const auto& state : t.enteredStates())
+      if (!state.manager->source || !isModeAround(state.manager->source)) states.push_back(state);
     for (size_t i = states.size(); i-- > 0;) {
       if (!states[i].node) continue;
       std::vector<Arg> operands(1);

@@ -34,7 +34,8 @@ PyObject* leaveGenerator(PyObject*, PyObject* generator) {
 PyObject* endGenerator(PyObject*, PyObject* generator) { return isGenerator(generator) && finishGenerator(generator) == 0 ? none() : nullptr; }
 
 PyObject* placeGenerator(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 3 || !PyTuple_CheckExact(args[2]) || !isGenerator(args[0])) return PyErr_Format(PyExc_TypeError, "place_generator(generator, unit, held)");
+  if (count != 3 || !PyTuple_CheckExact(args[2]) || !isGenerator(args[0]))
+    return PyErr_Format(PyExc_TypeError, "place_generator(generator, unit, held)");
   int unit = static_cast<int>(PyLong_AsLong(args[1]));
   if (unit == -1 && PyErr_Occurred()) return nullptr;
   std::vector<PyObject*> held;

@@ -90,6 +90,7 @@ class Rebuilder {
 
   // rebuild_classes.cpp
   void makeClass(Value* v);
+  void writeClass(Value* cls, const LocalClass::Entry& entry);
   void loadType(PyTypeObject* type);
 
   // rebuild_exceptions.cpp

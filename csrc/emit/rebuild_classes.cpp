@@ -16,43 +16,72 @@ void Rebuilder::loadType(PyTypeObject* type) {
 void Rebuilder::makeClass(Value* v) {
   PyObject* model = realObject(v);
   LocalClass* c = t.localClass(model);
-  // What may hold the class itself is put in when that is there; its place in the namespace is kept.
-  auto isEarly = [&](const LocalClass::Entry& e) {
-    return isBuilt(e.value) || e.value->kind == Kind::Function || e.value->kind == Kind::Property ||
-           PyUnicode_CompareWithASCIIString(e.name.get(), "__slots__") == 0;
-  };
-  load(c->meta);
-  a.loadConst(c->name.get());
-  loadAll(c->bases);
-  a.buildTuple(static_cast<int>(c->bases.size()));
   std::vector<LocalClass::Entry> late;
-  for (const LocalClass::Entry& e : c->entries) {
-    a.loadConst(e.name.get());
-    if (isEarly(e)) {
-      load(e.value);
-    } else {
-      a.loadNone();
-      late.push_back(e);
+  if (c->factory) {
+    load(c->factory);
+    loadAll(c->args);
+    ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(c->keywords.size())));
+    for (size_t i = 0; i < c->keywords.size(); i++) {
+      load(c->keywords[i].value);
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(c->keywords[i].name.get()).release());
     }
+    a.call(static_cast<int>(c->args.size() + c->keywords.size()), c->keywords.empty() ? nullptr : keep(std::move(names)));
+  } else {
+    bool decorated = false;
+    for (const LocalClass::Entry& e : c->writes) decorated |= !e.name;
+    // What may hold the class itself is put in when that is there; its place in the namespace is kept. A decorator needs it before.
+    auto isEarly = [&](const LocalClass::Entry& e) {
+      return decorated || isBuilt(e.value) || e.value->kind == Kind::Function || e.value->kind == Kind::Property ||
+             PyUnicode_CompareWithASCIIString(e.name.get(), "__slots__") == 0;
+    };
+    load(c->meta);
+    a.loadConst(c->name.get());
+    loadAll(c->bases);
+    a.buildTuple(static_cast<int>(c->bases.size()));
+    for (const LocalClass::Entry& e : c->entries) {
+      a.loadConst(e.name.get());
+      if (isEarly(e)) {
+        load(e.value);
+      } else {
+        a.loadNone();
+        late.push_back(e);
+      }
+    }
+    a.buildMap(static_cast<int>(c->entries.size()));
+    if (decorated) fillAll();
+    a.call(3);
   }
-  a.buildMap(static_cast<int>(c->entries.size()));
-  a.call(3);
   int slot = newTemp();
   freshTemps_[model] = slot;
   a.copyTop();
   a.storeFast(slot);
-  late.insert(late.end(), c->writes.begin(), c->writes.end());
+  // Decorators at once, while what they read is there.
+  size_t at = 0;
+  for (size_t i = 0; i < c->writes.size(); i++)
+    if (!c->writes[i].name) at = i + 1;
+  for (size_t i = 0; i < at; i++) writeClass(v, c->writes[i]);
+  late.insert(late.end(), c->writes.begin() + static_cast<ptrdiff_t>(at), c->writes.end());
   if (late.empty()) return;
   later([this, v, late] {
-    for (const LocalClass::Entry& e : late) {
-      a.loadConst(attributeOf(PyType_Type, e.value ? "__setattr__" : "__delattr__"));
-      load(v);
-      a.loadConst(e.name.get());
-      if (e.value) load(e.value);
-      a.call(e.value ? 3 : 2);
-      a.popTop();
-    }
+    for (const LocalClass::Entry& e : late) writeClass(v, e);
   });
+}
+
+void Rebuilder::writeClass(Value* cls, const LocalClass::Entry& e) {
+  if (!e.name) {
+    fillAll();
+    load(e.value);
+    load(cls);
+    loadAll(e.args);
+    a.call(static_cast<int>(e.args.size()) + 1);
+    return a.popTop();
+  }
+  a.loadConst(attributeOf(PyType_Type, e.value ? "__setattr__" : "__delattr__"));
+  load(cls);
+  a.loadConst(e.name.get());
+  if (e.value) load(e.value);
+  a.call(e.value ? 3 : 2);
+  a.popTop();
 }
 
 }  // namespace cdynamo

@@ -335,7 +335,8 @@ class StepWriter {
     std::vector<LocalState> locals(static_cast<size_t>(code.localsplusCount()), LocalState::Unbound);
     LiveSet before = liveAt(code, at_.index);
     for (int slot : at_.locals) locals[static_cast<size_t>(slot)] = isCarried(code, before, slot) ? LocalState::Bound : LocalState::Kept;
-    if (!raised && in.op == Op::StoreFast) locals[static_cast<size_t>(in.arg)] = LocalState::Bound;
+    // The store was left to CPython for the sake of an object's death: the new one may be such an object too.
+    if (!raised && in.op == Op::StoreFast) locals[static_cast<size_t>(in.arg)] = LocalState::Kept;
     if (!raised && (in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear)) locals[static_cast<size_t>(in.arg)] = LocalState::Unbound;
     std::vector<bool> stack(static_cast<size_t>(code.depthAt(to)), true);
     for (size_t i = 0; i < same; i++) stack[i] = at_.stack[i];

@@ -179,7 +179,8 @@ class Explainer {
 
   bool standsAsBefore(const Source& generator, PyObject* now) const {
     for (const GuardFact& fact : program_.facts_)
-      if (fact.kind == FactKind::IteratorTraits && &program_.sources_[static_cast<size_t>(fact.reg)] == &generator) return iteratorTraits(now) == fact.number;
+      if (fact.kind == FactKind::IteratorTraits && &program_.sources_[static_cast<size_t>(fact.reg)] == &generator)
+        return iteratorTraits(now) == fact.number;
     return false;
   }
 

@@ -51,6 +51,19 @@ ObjectRef dtypeName(PyObject* object) {
   return checked(PyObject_GetAttrString(dtype.get(), "name"));
 }
 
+Value* record(Trace& t, PyObject* call, const CallArgs& args);
+
+// A NumPy scalar that is a constant, as a node: an array of no dimension made of its number.
+Arg scalarOperand(Trace& t, PyObject* scalar) {
+  static PyObject* dtypeKeyword = PyUnicode_InternFromString("dtype");
+  PyObject* call = callOf(Callables, importedObject("numpy", "array"));
+  CD_CHECK(call != nullptr, "numpy.array is not known");
+  Value* number = t.real(checked(PyObject_CallMethod(scalar, "item", nullptr)));
+  auto* array = as<ArrayValue>(record(t, call, {{number}, {{dtypeKeyword, t.real(dtypeName(reinterpret_cast<PyObject*>(Py_TYPE(scalar))))}}}));
+  array->tensor->node->result.object = ObjectRef::share(reinterpret_cast<PyObject*>(Py_TYPE(scalar)));
+  return operandOf(t, array->tensor);
+}
+
 Arg arrayOperand(Trace& t, Value* v) {
   Arg arg;
   if (isArray(v)) return operandOf(t, as<ArrayValue>(v)->tensor);
@@ -68,6 +81,7 @@ Arg arrayOperand(Trace& t, Value* v) {
   PyObject* c = isTensor(v) || isNumber(v) ? nullptr : t.constant(v);
   if (!c) unsupported(BreakReason::NumpyCall, "a NumPy operation on " + describe(v));
   PyTypeObject* type = Py_TYPE(c);
+  if (isNumpyScalarType(type)) return scalarOperand(t, c);
   if (PyType_Check(c) || PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(importedObject("numpy", "dtype")))) {
     arg.object = dtypeName(c);
   } else {

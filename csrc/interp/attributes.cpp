@@ -163,7 +163,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
   if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
   if (kind == &PySuper_Type) {
     // One that was made without an object is bound to the instance.
-    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))), of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
+    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))),
+              of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
     if (!instance || bound.get() != Py_None) return pinnedValue(t, d);
     return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, of.get()), instance}, {}});
   }
@@ -524,7 +525,7 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   Value* found = attempt([&] {
     return generic && isClass ? attributeOf(t, object, name)
            : generic          ? genericGetAttr(t, object, type, name)
-                   : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
+                              : call(t, bindDescriptor(t, custom, object, type, getattributeName), {{t.realShared(name)}, {}});
   });
   if (found) return found;
   PyObject* hook = lookUp(t, type, getattrName);
@@ -627,6 +628,13 @@ bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 namespace {
 
+// A descriptor whose __set__ or __delete__ is Python code.
+bool pythonSetter(PyObject* d) {
+  for (const char* name : {"__set__", "__delete__"})
+    if (PyObject* found = typeLookup(Py_TYPE(d), interned(name)); found && PyFunction_Check(found)) return true;
+  return false;
+}
+
 // Sets __class__ or __dict__ of an instance that the trace made. False: it cannot be followed.
 bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
   std::string attribute = textOf(name);
@@ -678,6 +686,19 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
       return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
+    if (object->kind == Kind::Tuple || object->kind == Kind::List || object->kind == Kind::Dict || object->kind == Kind::Set) {
+      // No room for attributes: CPython says so in the words of the type.
+      PyTypeObject* type = t.typeOf(object);
+      PyObject* d = lookUp(t, type, name);
+      if (type->tp_dictoffset == 0 && type->tp_setattro == PyObject_GenericSetAttr &&
+          !(d && PyType_HasFeature(Py_TYPE(d), Py_TPFLAGS_HEAPTYPE) && pythonSetter(d))) {
+        ObjectRef nothing = checked(PyTuple_New(0));
+        ObjectRef blank =
+            checked(type->tp_new == PyTuple_Type.tp_new || object->kind == Kind::Tuple ? PyTuple_Type.tp_new(type, nothing.get(), nullptr)
+                                                                                       : type->tp_new(type, nothing.get(), nullptr));
+        if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
+      }
+    }
     unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
   auto* i = as<InstanceValue>(object);

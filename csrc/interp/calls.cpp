@@ -265,22 +265,6 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   return i;
 }
 
-namespace {
-
-// Whether classes written in Python give it special methods (__eq__, __add__, ...).
-bool hasOwnSpecialMethods(PyTypeObject* type) {
-  for (; PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE); type = type->tp_base) {
-    PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(typeDict(type), &at, &key, &value);) {
-      const char* name = PyFunction_Check(value) ? PyUnicode_AsUTF8(key) : nullptr;
-      if (name && !std::strncmp(name, "__", 2) && std::strcmp(name, "__new__") != 0 && std::strcmp(name, "__init__") != 0) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   bool pushed = std::exchange(t.tail, ReturnTo::Native) == ReturnTo::Push;
   static PyObject* newName = PyUnicode_InternFromString("__new__");
@@ -333,10 +317,6 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     PyTypeObject* madeType = t.typeOf(made);
     if (!PyType_IsSubtype(madeType, type)) return made;
   } else {
-    // A number or text with methods of its own cannot be worked on by CPython, as constants are.
-    if (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
-        PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type))
-      if (hasOwnSpecialMethods(type)) unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
     // A C __new__: those of the containers start empty and leave the filling to __init__.
     CallArgs newArgs = args;
     newArgs.args.insert(newArgs.args.begin(), typeValue);
@@ -405,9 +385,12 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   return construct(t, type, typeValue, std::move(args));
 }
 
+PyObject* autogradOperation(const Trace& t);
+
 // send, throw, __next__ of generators.
 bool isGeneratorMethod(PyObject* object) {
-  static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")), typeLookup(&PyGen_Type, PyUnicode_InternFromString("throw")),
+  static PyObject* const methods[] = {typeLookup(&PyGen_Type, PyUnicode_InternFromString("send")),
+                                      typeLookup(&PyGen_Type, PyUnicode_InternFromString("throw")),
                                       typeLookup(&PyGen_Type, PyUnicode_InternFromString("__next__"))};
   return object == methods[0] || object == methods[1] || object == methods[2];
 }
@@ -444,7 +427,8 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   // A partial object's call is a call of what it holds; a generator is resumed as the last act.
   static PyObject* partialCall = typeLookup(partialType(), PyUnicode_InternFromString("__call__"));
   static PyObject* nextFunction = importedObject("builtins", "next");
-  bool resumes = !args.args.empty() && args.args[0]->kind == Kind::Generator && (object == nextFunction ? args.args.size() == 1 : isGeneratorMethod(object));
+  bool resumes =
+      !args.args.empty() && args.args[0]->kind == Kind::Generator && (object == nextFunction ? args.args.size() == 1 : isGeneratorMethod(object));
   t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
@@ -469,6 +453,14 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return call(t, fn, std::move(args));
   }
+  if (Py_TYPE(object) == &Py_GenericAliasType) {
+    // list[int](...): its origin is called, and what is made remembers the alias where it can.
+    t.identity(callable);
+    ObjectRef origin = checked(PyObject_GetAttrString(object, "__origin__"));
+    Value* made = call(t, pinnedValue(t, origin.get()), std::move(args));
+    if (made->kind == Kind::Instance) unsupported(BreakReason::ObjectConstruction, "a call of a generic alias");
+    return made;
+  }
   if (PyCFunction_Check(object)) {
     // A bound C method: called as the descriptor on its type, if the table knows that.
     PyObject* self = PyCFunction_GET_SELF(object);
@@ -490,8 +482,20 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
+  if (PyObject* operation = PyCFunction_Check(object) ? autogradOperation(t) : nullptr) return recordOpaque(t, operation, std::move(args));
   if (!PyCallable_Check(object)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
   unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));
+}
+
+// The operation of torch's compiled autograd whose __call__ runs now: C++ functions of the autograd engine, of which
+// torch._dynamo.compiled_autograd makes graphs. Null elsewhere.
+PyObject* autogradOperation(const Trace& t) {
+  const FrameState* f = t.frame;
+  PyObject* module = f ? PyDict_GetItemString(f->globals, "__name__") : nullptr;
+  if (!module || !PyUnicode_Check(module) || PyUnicode_CompareWithASCIIString(module, "torch._dynamo.compiled_autograd") != 0) return nullptr;
+  Value* self = f->locals.empty() ? nullptr : f->locals[0];
+  bool op = self && self->kind == Kind::Instance && as<InstanceValue>(self)->real && std::strcmp(as<InstanceValue>(self)->type->tp_name, "Op") == 0;
+  return op ? as<InstanceValue>(self)->real.get() : nullptr;
 }
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.

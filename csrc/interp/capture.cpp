@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/exceptions.h"
 #include "base/lookup.h"
 #include "bytecode/code.h"
 #include "dispatch/cache.h"
@@ -99,6 +100,41 @@ void guardMemory(Trace& t) {
     t.facts.overlap(sources[overlap.first], sources[overlap.second], overlap.distance);
 }
 
+// The torch-function modes that are active around the call: out of the way while tracing, where the trace itself asks them.
+class ModesAround {
+ public:
+  explicit ModesAround(const GlobalState& globals) {
+    for (int32_t i = 0; i < globals.functionModes; i++)
+      modes_.push_back(checked(PyObject_CallNoArgs(importedObject("torch._C", "_pop_torch_function_stack"))));
+  }
+  ModesAround(const ModesAround&) = delete;
+  ~ModesAround() {
+    ObjectRef error = takeException();
+    for (size_t i = modes_.size(); i-- > 0;) {
+      ObjectRef done = ObjectRef::steal(PyObject_CallOneArg(importedObject("torch._C", "_push_on_torch_function_stack"), modes_[i].get()));
+      if (!done) PyErr_Clear();
+    }
+    restoreException(error.get());
+  }
+  bool empty() const { return modes_.empty(); }
+
+  // Enters them in the trace, the outermost first; each is reached by its place on torch's stack. False: one is no ordinary mode.
+  bool enter(Trace& t) const {
+    PyObject* stack = importedObject("cdynamo._higher_order", "mode_stack");
+    for (size_t i = 0; i < modes_.size(); i++) {
+      ObjectRef name = checked(PyUnicode_FromFormat("mode_%zu", i));
+      Value* mode = t.wrap(modes_[modes_.size() - 1 - i].get(), t.sources.attr(t.sources.pinned(stack), t.keep(std::move(name))));
+      if (mode->kind != Kind::Instance) return false;
+      t.typeOf(mode);
+      t.enterState(as<InstanceValue>(mode), {}, {}, nullptr, gradEnabled());
+    }
+    return true;
+  }
+
+ private:
+  std::vector<ObjectRef> modes_;  // the innermost first
+};
+
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
   for (HeapValue* written : t.mutated()) {
@@ -150,8 +186,10 @@ class Capture {
     t.options.captureScalars = fullgraph_ || boolOption(importedObject("cdynamo._config", "config"), "capture_scalar_outputs");
     if (!fullgraph_) t.untilBreak = dispatchSettings().breakEvery;
     if (insideTransform()) return skip(&t, BreakReason::FunctorchOperand, "a transform of torch.func is active", false);
-    if (globals.functionModes > 0 || globals.dispatchModes > 0)
+    if (globals.dispatchModes > 0 || (globals.functionModes > 0 && globals.functionState != 0))
       return skip(&t, BreakReason::ActiveMode, "a torch-function or torch-dispatch mode is active", false);
+    ModesAround modes(globals);
+    if (!modes.enter(t)) return skip(&t, BreakReason::ActiveMode, "a torch-function mode of an unknown kind is active", false);
     try {
       Value* result = trace(t, code);
       Emitted emitted = emitReturn(t, reinterpret_cast<PyCodeObject*>(userCode_), result, gradScope.before);
@@ -259,7 +297,8 @@ class Capture {
         if (i == 0) throw;
         thrown = raised.exception;
         if (f.generator) leaveGenerator(t, f.generator, true);
-        if (f.generator && isStopIteration(t, thrown)) thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
+        if (f.generator && isStopIteration(t, thrown))
+          thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
@@ -379,6 +418,9 @@ class Capture {
       program = makeGraphProgram(std::move(graph), t.sources);
       PyObject* compile = frontCallback("compile_graph");
       ObjectRef compiled = compile ? checked(PyObject_CallFunctionObjArgs(compile, program.get(), examples.get(), options_, nullptr)) : program;
+      if (entry->replay.wanted && compiled.get() != program.get()) entry->replay.program = program;
+      // What the modes around do was traced.
+      if (globals.functionModes > 0) compiled = checked(PyObject_CallOneArg(importedObject("cdynamo._backends", "without_modes"), compiled.get()));
       ObjectRef run = entry->replay.wanted ? watchedGraph(compiled) : compiled;
       if (PyList_SetItem(emitted.graphBox.get(), 0, run.release()) < 0) throw PythonError{};
       entry->graph = std::move(compiled);

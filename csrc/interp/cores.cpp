@@ -23,7 +23,17 @@ Value* coreOf(Trace& t, Value* v) {
   auto* i = as<InstanceValue>(v);
   if (i->core || !i->real || i->lateText) return i->core;
   PyTypeObject* core = coreType(i->type);
-  if (!core || !i->source || isEnumMember(i->real.get()) || (core != &PyLong_Type && core != &PyFloat_Type)) return nullptr;
+  if (!core || !i->source || isEnumMember(i->real.get())) return nullptr;
+  if (core != &PyLong_Type && core != &PyFloat_Type) {
+    // No attribute gives the plain value: this very object is the constant.
+    t.facts.identityIs(i->source, i->real.get());
+    PyObject* object = i->real.get();
+    ObjectRef plain = core == &PyUnicode_Type ? checked(PyUnicode_FromObject(object))
+                      : core == &PyBytes_Type ? checked(PyBytes_FromStringAndSize(PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object)))
+                                              : checked(PyComplex_FromCComplex(PyComplex_AsCComplex(object)));
+    t.journal.set(i->core, t.real(std::move(plain)));
+    return i->core;
+  }
   // The attribute `real` of a number is the plain value, unless the class has another.
   static PyObject* name = PyUnicode_InternFromString("real");
   if (lookUp(t, t.typeOf(v), name) != typeLookup(core, name)) return nullptr;

@@ -32,9 +32,7 @@ void load(Trace& t, GeneratorValue* g) {
   if (at.stackDepth != (at.started ? code.depthAt(index) - 1 : 0)) refuse(t, g, " in the middle of a call's arguments");
   t.facts.identityIs(t.sources.iteratorPart(g->source, kGeneratorCode), reinterpret_cast<PyObject*>(at.code));
   t.facts.iteratorTraits(g->source, traits);
-  auto part = [&](PyObject* object, int number) {
-    return object ? t.wrap(object, t.sources.iteratorPart(g->source, number)) : nullptr;
-  };
+  auto part = [&](PyObject* object, int number) { return object ? t.wrap(object, t.sources.iteratorPart(g->source, number)) : nullptr; };
   FrameState* f = newFrame(t, code, t.realShared(at.function), at.globals, nullptr);
   t.keep(ObjectRef::share(at.code));
   for (int i = 0; i < at.slotCount; i++) f->locals[static_cast<size_t>(i)] = part(at.slots[i], i);

@@ -114,7 +114,8 @@ void guardExistingIterators(Trace& t) {
     ObjectRef over = ObjectRef::steal(iteratorPart(it->real.get(), 0));
     if (!over || PyTuple_Check(over.get()) || PyUnicode_Check(over.get()) || PyBytes_Check(over.get())) continue;
     for (HeapValue* written : t.mutated()) {
-      if (!written->source || written->kind == Kind::Iterator || Py_TYPE(written->real.get()) != Py_TYPE(over.get()) || written->real.get() == over.get())
+      if (!written->source || written->kind == Kind::Iterator || Py_TYPE(written->real.get()) != Py_TYPE(over.get()) ||
+          written->real.get() == over.get())
         continue;
       t.facts.distinctObjects(written->source, t.sources.iteratorPart(it->source, 0));
     }

@@ -21,9 +21,9 @@ struct FrameState {
   bool awaiting = false;                 // after a break: its call was made before this trace, so that its instruction cannot be run again
   Value* function = nullptr;
   GeneratorValue* generator = nullptr;  // whose body it is; null: of a plain call
-  PyObject* globals = nullptr;       // borrowed
-  PyObject* builtins = nullptr;      // borrowed
-  DictValue* globalsDict = nullptr;  // twin of globals
+  PyObject* globals = nullptr;          // borrowed
+  PyObject* builtins = nullptr;         // borrowed
+  DictValue* globalsDict = nullptr;     // twin of globals
   DictValue* builtinsDict = nullptr;
   Value* closure = nullptr;    // tuple of cells, or null
   DictValue* names = nullptr;  // class bodies: the namespace

@@ -5,8 +5,9 @@
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -113,9 +114,11 @@ Value* pickItem(Trace& t, const std::vector<Value*>& items, Value* key, const ch
 
 }  // namespace
 
-void raiseKeyError(Trace& t, Value* key) {
+void keyError(Trace& t, Value* key) {
   if (PyObject* c = t.constant(key)) throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_KeyError, c)))};
-  throw Raised{call1(t, t.realShared(PyExc_KeyError), key)};
+  InstanceValue* error = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_KeyError));
+  error->exceptionArgs = t.tuple({key});
+  throw Raised{error};
 }
 
 Value* defaultFactory(Trace& t, DictValue* d) {
@@ -192,6 +195,15 @@ Value* getItem(Trace& t, Value* container, Value* key) {
   if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
       !as<InstanceValue>(key)->contents)
     if (Value* index = indexValue(t, key)) key = index;
+  if (key->kind == Kind::Slice && container->kind != Kind::Instance) {
+    auto* s = as<SliceValue>(key);
+    Value* parts[] = {s->start, s->stop, s->step};
+    bool changed = false;
+    for (Value*& part : parts)
+      if (part->kind == Kind::Instance)
+        if (Value* index = indexValue(t, part)) part = index, changed = true;
+    if (changed) key = t.make<SliceValue>(parts[0], parts[1], parts[2]);
+  }
   if (Value* alias = genericAlias(t, container, key)) return alias;
   if (Value* method = pythonSpecial(t, container, "__getitem__")) return call1(t, method, key);
   if (isArray(container)) return arrayOperator(t, "getitem", {container, key});
@@ -220,7 +232,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
         return made;
       }
     }
-    raiseKeyError(t, key);
+    keyError(t, key);
   }
   if (isTensor(container)) {
     if (isOverridden(t, CallArgs{{container, key}, {}})) return call1(t, specialMethod(t, container, "__getitem__"), key);
@@ -347,7 +359,7 @@ void delItem(Trace& t, Value* container, Value* key) {
     return t.setItems(l, std::move(items));
   }
   if (DictValue* d = asDict(container)) {
-    if (!t.dictDelete(d, t.keyOf(key))) raiseKeyError(t, key);
+    if (!t.dictDelete(d, t.keyOf(key))) keyError(t, key);
     return;
   }
   checkModelled(t, container, "deleting an item of",
@@ -621,10 +633,8 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         raise(t, PyExc_RuntimeError, "Set changed size during iteration");
       }
       std::vector<Value*>* items;
-      if (it->stop >= 0 && it->inputs.empty() && as<ListValue>(it->subject)->resizes != it->stop) {
-        finish();
+      if (it->stop >= 0 && it->inputs.empty() && as<ListValue>(it->subject)->resizes != it->stop)
         raise(t, PyExc_RuntimeError, "deque mutated during iteration");
-      }
       if (it->subject->kind == Kind::List) {
         t.load(as<ListValue>(it->subject));
         items = &as<ListValue>(it->subject)->items;

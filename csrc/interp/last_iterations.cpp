@@ -23,7 +23,8 @@ bool isProgramsCode(Value* callable) {
     case Kind::BoundMethod: return isProgramsCode(as<BoundMethodValue>(callable)->function);
     case Kind::Real: {
       PyObject* object = realObject(callable);
-      return PyFunction_Check(object) || PyMethod_Check(object) || (PyType_Check(object) && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE));
+      return PyFunction_Check(object) || PyMethod_Check(object) ||
+             (PyType_Check(object) && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE));
     }
     default: return false;
   }
@@ -48,7 +49,9 @@ struct Consumers {
     methods[1] = method(PyList_Type, "extend");
     methods[2] = method(PySet_Type, "update");
   }
-  bool takesItems(PyObject* object) const { return std::find(std::begin(withItems), std::end(withItems), object) != std::end(withItems) || object == sorted; }
+  bool takesItems(PyObject* object) const {
+    return std::find(std::begin(withItems), std::end(withItems), object) != std::end(withItems) || object == sorted;
+  }
   bool isMethod(PyObject* object) const { return std::find(std::begin(methods), std::end(methods), object) != std::end(methods); }
 };
 
@@ -124,6 +127,9 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   if ((callable == known.min || callable == known.max) && args.args.size() != 1) return {};
   Value* iterable = args.args[at];
   if (!runsProgram(t, iterable)) return {};
+  // dict() of a mapping asks for its keys.
+  static PyObject* keysName = PyUnicode_InternFromString("keys");
+  if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
   if (plain) return around(t, callable == known.list ? "items" : callable == known.any ? "any_of" : "all_of", {iterable});
   DictValue* named = t.dict();
   for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);

@@ -1,5 +1,7 @@
 #include "interp/local_classes.h"
 
+#include <cstring>
+
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
@@ -54,9 +56,8 @@ ObjectRef modelProperty(Trace& t, PropertyValue* p) {
   auto part = [&](Value* v) { return v ? modelOf(t, v) : ObjectRef::share(Py_None); };
   ObjectRef get = part(p->get), set = part(p->set), del = part(p->del), doc = part(p->doc);
   auto* type = reinterpret_cast<PyObject*>(p->type);
-  ObjectRef made = p->type == &PyProperty_Type
-                       ? native(t, PyObject_CallFunctionObjArgs(type, get.get(), set.get(), del.get(), doc.get(), nullptr))
-                       : native(t, PyObject_CallOneArg(type, get.get()));
+  ObjectRef made = p->type == &PyProperty_Type ? native(t, PyObject_CallFunctionObjArgs(type, get.get(), set.get(), del.get(), doc.get(), nullptr))
+                                               : native(t, PyObject_CallOneArg(type, get.get()));
   return standsFor(t, std::move(made), p);
 }
 
@@ -66,6 +67,7 @@ ObjectRef modelOf(Trace& t, Value* v) {
     if (value == v) return ObjectRef::share(object);
   if (!isOpen(v))
     if (PyObject* constant = t.constant(v)) return ObjectRef::share(constant);
+  if (ObjectRef copy = snapshot(t, v)) return standsFor(t, std::move(copy), v);
   switch (v->kind) {
     case Kind::Function: return modelFunction(t, as<FunctionValue>(v));
     case Kind::Property: return modelProperty(t, as<PropertyValue>(v));
@@ -82,9 +84,16 @@ ObjectRef modelOf(Trace& t, Value* v) {
         if (i->source) t.facts.identityIs(i->source, i->real.get());
         return standsFor(t, i->real, v);
       }
-      if (type->tp_new == PyBaseObject_Type.tp_new || (!i->contents && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base == &PyBaseObject_Type)) {
+      if (type->tp_new == PyBaseObject_Type.tp_new ||
+          (!i->contents && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base == &PyBaseObject_Type)) {
         ObjectRef nothing = checked(PyTuple_New(0));
-        return standsFor(t, native(t, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr)), v);
+        ObjectRef made = standsFor(t, native(t, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr)), v);
+        // Fields of dataclasses are read by C++ and Python code alike.
+        static PyObject* field = importedObject("dataclasses", "Field");
+        if (reinterpret_cast<PyObject*>(type) == field)
+          for (auto& [slot, held] : i->slots)
+            if (held) checkedStatus(PyObject_GenericSetAttr(made.get(), slot.get(), modelOf(t, held).get()));
+        return made;
       }
       if (type->tp_descr_get || type->tp_descr_set)
         unsupported(BreakReason::ClassStatement, std::string("a class with a descriptor of type ") + type->tp_name);
@@ -156,7 +165,8 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   if (!isPlainMeta(t, meta)) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   for (PyTypeObject* base : bases)
-    if (!hasPlainSubclassHook(t, base)) unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
+    if (!hasPlainSubclassHook(t, base))
+      unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
@@ -238,6 +248,53 @@ Value* buildClass(Trace& t, CallArgs& args) {
   runFrame(t, *f);
   t.recycleFrame(f);
   return createClass(t, meta, name, baseValues, names);
+}
+
+Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {
+  std::vector<PyObject*> constants;
+  for (Value* v : args.args) constants.push_back(t.snapshot(v));
+  ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+  for (size_t i = 0; i < args.kwargs.size(); i++) {
+    constants.push_back(t.snapshot(args.kwargs[i].second));
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+  }
+  for (PyObject* c : constants)
+    if (!c) unsupported(BreakReason::ClassStatement, "a class made of computed values");
+  ObjectRef made = native(t, PyObject_Vectorcall(factory, constants.data(), args.args.size(), names.get()));
+  auto record = std::make_unique<LocalClass>();
+  record->factory = t.realShared(factory);
+  record->args = args.args;
+  for (auto& [name, v] : args.kwargs) record->keywords.push_back({ObjectRef::share(name), v});
+  PyObject* model = t.keep(made);
+  Value* cls = t.make<RealValue>(made);
+  t.models[model] = cls;
+  t.localClasses[model] = std::move(record);
+  return cls;
+}
+
+Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
+  Value* cls = args.args.at(0);
+  LocalClass* record = isReal(cls) ? t.localClass(realObject(cls)) : nullptr;
+  if (!record) return nullptr;
+  std::vector<PyObject*> values{realObject(cls)};
+  for (size_t i = 1; i < args.args.size(); i++) {
+    values.push_back(t.constant(args.args[i]));
+    if (!values.back()) unsupported(BreakReason::ClassStatement, "a decorator of a class with computed arguments");
+  }
+  if (!args.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a decorator of a class with keywords");
+  ObjectRef made = native(t, PyObject_Vectorcall(decorator, values.data(), values.size(), nullptr));
+  if (made.get() != realObject(cls)) {
+    // The model was changed all the same: no way back to it.
+    unsupported(BreakReason::ClassStatement, "a decorator that gives another class");
+  }
+  // What it has put into the class is read as it is now.
+  std::erase_if(t.models, [](auto& entry) { return std::strcmp(Py_TYPE(entry.first)->tp_name, "Field") == 0; });
+  LocalClass::Entry entry{ObjectRef{}, t.realShared(decorator)};
+  entry.args.assign(args.args.begin() + 1, args.args.end());
+  record->writes.push_back(std::move(entry));
+  // A rollback leaves a class that no instruction can reach: the whole statement is run again.
+  t.journal.onRollback([record] { record->writes.pop_back(); });
+  return cls;
 }
 
 void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {

@@ -6,10 +6,16 @@ namespace cdynamo {
 
 // A function written in Python, existing or made by the trace.
 inline bool isPythonFunction(const Value* v) { return v->kind == Kind::Function || (isReal(v) && PyFunction_Check(realObject(v))); }
+// Raises KeyError(key).
+[[noreturn]] void keyError(Trace& t, Value* key);
 // __build_class__(body, name, *bases, metaclass=..., **keywords)
 Value* buildClass(Trace& t, CallArgs& args);
 // metaclass(name, bases, namespace)
 Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names);
+// factory(*args, **kwargs) with constants, which makes a class and does nothing else.
+Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args);
+// decorator(class, *args), which changes the class; null where the trace did not make it.
+Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args);
 // Sets or deletes (value null) an attribute of a class that the trace made.
 void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value);
 

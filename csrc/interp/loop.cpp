@@ -142,6 +142,8 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
     unsupported(BreakReason::RecursionLimit, "calls nested more than " + std::to_string(t.options.maxInlineDepth) + " deep");
   if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "calls nested too deep for the thread's stack");
   f.signal = Signal::Running;
+  // Such a place has no instruction that can be left to CPython.
+  const Value* const here = thrown;
   for (;;) {
     try {
       if (thrown) throw Raised{std::exchange(thrown, nullptr)};
@@ -156,7 +158,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           throw Uncaught{raised.exception, raised.place};
         }
         try {
-          checkRaisable(f, raised.exception);
+          if (raised.exception != here) checkRaisable(f, raised.exception);
           if (!raised.linked) linkContext(t, raised.exception);
         } catch (Unsupported&) {
           t.failedPlace = t.place;

@@ -50,6 +50,14 @@ void checkOverwritten(Trace& t, Value* old) {
     unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
 }
 
+// The same for one whose death a weak reference shows, where the program deletes it.
+void checkWatched(Value* old) {
+  PyObject* object = old->kind == Kind::Instance && old->source ? as<InstanceValue>(old)->real.get() : nullptr;
+  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
+  if (type && PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset))
+    unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + type->tp_name + " that has weak references");
+}
+
 }  // namespace
 
 void handleStoreFast(Trace& t, FrameState& f, const Instr& in) {
@@ -69,6 +77,7 @@ void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
     raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, in.arg) + "' where it is not associated with a value");
   Value* old = f.locals[static_cast<size_t>(in.arg)];
   checkOverwritten(t, old);
+  checkWatched(old);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
   dropped(t, old);
 }

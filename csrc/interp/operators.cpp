@@ -5,9 +5,9 @@
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
-#include "interp/torch_function.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -185,8 +185,7 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
     raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
   for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
     if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
-      raise(t, PyExc_TypeError,
-            std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
+      raise(t, PyExc_TypeError, std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + left->tp_name + "' and '" + right->tp_name + "'");
 }
@@ -228,6 +227,27 @@ Value* leftMethod(Trace& t, int op, Value* left, Value* right) {
   return overloadsReflected(t, left, right, names.reflected) ? nullptr : method;
 }
 
+namespace {
+
+// + * | of objects whose classes inherit them from list, tuple or dict; null for all else.
+Value* inheritedOp(Trace& t, int op, Value* a, Value* b) {
+  const OperatorNames& names = kBinary[op % kInplace];
+  auto part = [&](Value* v, const char* method) -> Value* {
+    HeapValue* contents = v->kind == Kind::Instance ? as<InstanceValue>(v)->contents : nullptr;
+    if (!contents || contents->kind == Kind::Set || PyType_IsSubtype(contents->type, &PyODict_Type)) return v;
+    if (overrides(t, v, method) || (op >= kInplace && overrides(t, v, inplaceMethod(op)))) return nullptr;
+    return contents;
+  };
+  Value *x = part(a, names.method), *y = part(b, names.reflected);
+  if (!x || !y || (x == a && y == b) || x->kind == Kind::Instance || y->kind == Kind::Instance) return nullptr;
+  Value* made = containerOp(t, op, x, y);
+  if (made == x) return a;  // in place
+  if (made && made->kind == Kind::Dict) as<DictValue>(made)->type = &PyDict_Type;
+  return made;
+}
+
+}  // namespace
+
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
@@ -236,8 +256,11 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       if (Value* late = lateJoin(t, t.string(""), {a, b})) return late;
     unsupported(BreakReason::UnsupportedOperator, "an operator on a text that shows tensors");
   }
-  if (isTensor(a))
+  if (isTensor(a)) {
+    PyObject* member = b->kind == Kind::Instance ? t.constant(b) : nullptr;  // of an IntEnum or the like
     if (Value* core = coreOf(t, b)) b = core;
+    if (member && PyLong_Check(member)) b = t.real(checked(PyLong_Type.tp_as_number->nb_int(member)));
+  }
   if (isTensor(b))
     if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance)
@@ -253,6 +276,14 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       return recordOp(t, operatorFunction(onTensor ? inplaceName(op) : kBinary[base].function), false, {{a, b}, {}});
     }
   }
+  if (base == 5)
+    for (int side = 0; side < 2; side++) {
+      // An index times a sequence.
+      Value *sequence = side ? b : a, *&times = side ? a : b;
+      bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (isReal(sequence) && PySequence_Check(realObject(sequence)));
+      if (!repeats || times->kind != Kind::Instance || overrides(t, times, "__mul__") || overrides(t, times, "__rmul__")) continue;
+      if (Value* index = indexValue(t, times)) times = index;
+    }
   if (Value* v = openNumberOp(t, base, a, b)) return v;
   if (isNumber(a) || isNumber(b))
     if (Value* v = numberOp(t, base, a, b)) return v;
@@ -296,6 +327,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     return t.real(native(t, PyUnicode_Format(ca, asTuple(b) ? args.get() : PyTuple_GET_ITEM(args.get(), 0))));
   }
   const OperatorNames& names = kBinary[base];
+  if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {
     if (a->kind == Kind::Instance) {
       std::string method = std::string("__i") + (names.method + 2);
@@ -312,9 +344,9 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
-    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
     refuseOwnMethod(t, a, names.method);
-    refuseOwnMethod(t, b, names.reflected);
+    if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, names.symbol, inplace, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
@@ -369,7 +401,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
       if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
       break;
     case Kind::Instance:
-      if (as<InstanceValue>(v)->contents) return false;
+      if (as<InstanceValue>(v)->contents || coreOf(t, v)) return false;
       break;
     default: return false;
   }
@@ -449,6 +481,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
+    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
+      return compareOp(t, op, x, y ? y : b);
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op)) {
@@ -682,7 +716,8 @@ bool truth(Trace& t, Value* v) {
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
 std::optional<long long> asInteger(Trace& t, Value* v) {
-  PyObject* c = isReal(v) || isNumber(v) ? t.constant(v) : nullptr;
+  if (Value* core = coreOf(t, v)) v = core;
+  PyObject* c = isReal(v) || isNumber(v) || v->kind == Kind::Instance ? t.constant(v) : nullptr;
   ObjectRef index;
   if (c && !PyLong_Check(c) && isNumpyScalarType(Py_TYPE(c))) {
     index = ObjectRef::steal(PyNumber_Index(c));

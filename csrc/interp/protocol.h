@@ -79,7 +79,6 @@ bool hasExactHash(Trace& t, Value* v);
 
 // ---- items and iteration ----
 Value* getItem(Trace& t, Value* container, Value* key);
-[[noreturn]] void raiseKeyError(Trace& t, Value* key);
 void setItem(Trace& t, Value* container, Value* key, Value* value);
 void delItem(Trace& t, Value* container, Value* key);
 Py_ssize_t length(Trace& t, Value* v);

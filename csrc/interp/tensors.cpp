@@ -375,6 +375,9 @@ void placeReserved(CallArgs& args) {
 
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   if (isMethod) placeReserved(args);
+  // A symbolic bool is no number to torch's backends.
+  for (Value* v : args.args)
+    if (isNumber(v) && as<NumberValue>(v)->type == &PyBool_Type) t.constant(v);
   RealValue* number = openOperand(target, isMethod, args);
   std::vector<Arg> operands;
   operands.reserve(args.args.size());
@@ -609,7 +612,8 @@ bool setGrad(Trace& t, TensorValue* tensor, PyObject* name, Value* value) {
     auto* grad = as<TensorValue>(value);
     t.observe(grad);
     // What torch would refuse is left to it.
-    if (!(grad->meta.sizes == tensor->meta.sizes) || grad->meta.dtype != tensor->meta.dtype || !(grad->meta.device == tensor->meta.device)) return false;
+    if (!(grad->meta.sizes == tensor->meta.sizes) || grad->meta.dtype != tensor->meta.dtype || !(grad->meta.device == tensor->meta.device))
+      return false;
   } else if (!isReal(value, Py_None)) {
     return false;
   }

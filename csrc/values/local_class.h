@@ -11,14 +11,19 @@ namespace cdynamo {
 
 struct LocalClass {
   struct Entry {
-    ObjectRef name;
-    Value* value;  // null: deleted
+    ObjectRef name;  // null: value(class, *args) was called, a decorator that changes the class
+    Value* value;    // null: deleted
+    std::vector<Value*> args = {};
   };
+  // The class is meta(name, bases, entries), or what a function of the library gives for constants.
   Value* meta = nullptr;
   ObjectRef name;
   std::vector<Value*> bases;
   std::vector<Entry> entries;  // the namespace that it was made of
-  std::vector<Entry> writes;   // what was set and deleted since, in order
+  Value* factory = nullptr;
+  std::vector<Value*> args;
+  std::vector<Entry> keywords;
+  std::vector<Entry> writes;  // what was done to it since, in order
 };
 
 }  // namespace cdynamo

@@ -1,7 +1,7 @@
 """Loops that go on after a break over real iterators; breaks inside generators, however they are consumed."""
 
 # The rows of the tables use the names imported here.
-# ruff: noqa: F401
+# ruff: noqa: E501, F401
 
 import contextlib
 import functools
@@ -34,12 +34,18 @@ LOOPS = {
     "enumerate_used": ("for i, v in enumerate([x, x + 1, x + 2, x + 3]):\n    x = x * i\n    ext(i)\n    x = x + v", {"graphs": (3, 4)}),
     "enumerate_of_zip": ("for i, (a, b) in enumerate(zip([x, x + 1, x + 2], [1, 2, 3])):\n    x = x * a\n    ext(i)\n    x = x + 1", {}),
     "map": ("for v in map(lambda v: v * 2, [x, x + 1, x + 2]):\n    x = x * v\n    ext(v)\n    x = x + 1", {}),
-    "filter": ("for v in filter(lambda v: v is not None, [None, x, None, x + 1, x + 2]):\n    x = x * v\n    ext(v)\n    x = x + 1", {"graphs": (3, 4)}),
+    "filter": (
+        "for v in filter(lambda v: v is not None, [None, x, None, x + 1, x + 2]):\n    x = x * v\n    ext(v)\n    x = x + 1",
+        {"graphs": (3, 4)},
+    ),
     "generator": ("for v in running(x, 4):\n    x = x * v\n    ext(v)\n    x = x + 1", {}),
     "generator_expression": ("for v in (v * 2 for v in [x, x + 1, x + 2]):\n    x = x * v\n    ext(v)\n    x = x + 1", {}),
     "generator_delegating": ("for v in delegating(x):\n    x = x * v\n    ext(v)\n    x = x + 1", {"graphs": (3, 8)}),
     "parameters": ("for p in LINEAR.parameters():\n    x = x * p.sum()\n    ext(0)\n    x = x + 1", {"graphs": (2, 8)}),
-    "keys_written": ("d = {'a': x, 'b': x + 1, 'c': x + 2}\nfor k in d:\n    ext(k)\n    d[k] = d[k] * 2\nx = x + d['a'] + d['c']", {"graphs": (2, 8)}),
+    "keys_written": (
+        "d = {'a': x, 'b': x + 1, 'c': x + 2}\nfor k in d:\n    ext(k)\n    d[k] = d[k] * 2\nx = x + d['a'] + d['c']",
+        {"graphs": (2, 8)},
+    ),
     "list_grows": ("l = [x, x + 1]\nfor v in l:\n    ext(v)\n    x = x + v\n    if len(l) < 4:\n        l.append(x * 2)", {"graphs": (2, 12)}),
     "list_shrinks": ("l = [x, x + 1, x + 2, x + 3]\nfor v in l:\n    ext(v)\n    x = x + v\n    l.pop()", {"graphs": (2, 12)}),
     "break_once": ("for i, v in enumerate([x, x + 1, x + 2, x + 3]):\n    x = x * v\n    if i == 1:\n        ext(i)\n    x = x + 1", {"graphs": 2}),

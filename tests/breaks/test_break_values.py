@@ -283,6 +283,14 @@ breaks.table({f"value_{n}": value_row(n, r) for n, r in VALUES.items()}, globals
 REFS: list[weakref.ref] = []
 
 
+class Directory(tempfile.TemporaryDirectory):
+    """Goes without a warning, which would tell its name."""
+
+    @classmethod
+    def _cleanup(cls, name, warn_message, **options):
+        cls._rmtree(name)
+
+
 class Finalised:
     """Says when it dies."""
 
@@ -366,7 +374,7 @@ LIFETIMES = {
         """,
     "cell": "y = x + 1\ndef f():\n    return y\nfollow(y)\nz = f() * 2\ny = None\nalive()\nreturn z * 3",
     "returned": "y = x + 1\nfollow(y)\nz = y * 2\nalive()\nreturn z",
-    "temporary_directory": "d = tempfile.TemporaryDirectory()\ny = x + 1\nthere = exists(d.name)\nreturn y * 2, there",
+    "temporary_directory": "d = Directory()\ny = x + 1\nthere = exists(d.name)\nreturn y * 2, there",
     "lock_held": "held = LOCK_HELD.hold()\ny = x + 1\nn = LOCK_HELD.holders()\nreturn y * 2, n",
     "with_manager": "with Manager(x) as v:\n    follow(v)\n    y = v * 2\n    del v\n    alive()\nreturn y * 3",
     "finaliser_order": """
@@ -435,7 +443,9 @@ def mk():
 
 
 for name, body in LIFETIMES.items():
-    LIFETIMES[name] = (f"forget()\n{textwrap.dedent(body).strip()}", {"graphs": (1, 8), "settled": 2})
+    # The library makes other objects for each directory.
+    settled = 3 if name == "temporary_directory" else 2
+    LIFETIMES[name] = (f"forget()\n{textwrap.dedent(body).strip()}", {"graphs": (1, 8), "settled": settled})
 breaks.table({f"lifetime_{n}": r for n, r in LIFETIMES.items()}, globals())
 
 

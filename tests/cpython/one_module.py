@@ -108,10 +108,10 @@ def run(test: unittest.TestCase, captured: bool) -> dict[str, Any]:
     out = io.StringIO()
     if captured:
         capture_body(test)
-    begin = time.monotonic()
+    begin = time.process_time()
     with contextlib.redirect_stdout(out), warnings.catch_warnings(), listening(told):
         test.run(outcome)
-    report = {"outcome": outcome.word, "detail": outcome.detail[-4000:], "seconds": time.monotonic() - begin}
+    report = {"outcome": outcome.word, "detail": outcome.detail[-4000:], "seconds": time.process_time() - begin}
     if captured:
         report |= {"captures": told.captures, "breaks": told.breaks[:50], "broken": len(told.breaks), "skips": told.skips[:50]}
         cdynamo.reset()

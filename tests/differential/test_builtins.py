@@ -358,7 +358,7 @@ def dict_and_set_of_results(x):
     return d, list(d.items())
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def namedtuple_made_inside(x):
     P = collections.namedtuple("P", "a b")
     return P(1, 2).a * x

@@ -216,6 +216,11 @@ def powers_of_it(x, n):
 
 
 @captured(lambda: (t(3), torch.tensor(2)), lambda: (t(3), torch.tensor(3)), skip="NumberValue")
+def a_bool_as_operand(x, n):
+    return x * (n.item() > 2), (n.item() > 2) + 1, torch.tensor(n.item())
+
+
+@captured(lambda: (t(3), torch.tensor(2)), lambda: (t(3), torch.tensor(3)), skip="NumberValue")
 def a_key(x, n):
     k = n.item()
     return {k: x + 1}, {1: "a", 2: "b"}.get(k), k in (1, 2), k in [3]

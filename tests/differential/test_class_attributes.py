@@ -381,7 +381,14 @@ def metaclass_protocols(x):
 
 @case(lambda: (t(3),))
 def metaclass_checks(x):
-    return x + 1, isinstance(Duck(), WithMeta), isinstance(3, WithMeta), issubclass(Duck, WithMeta), issubclass(int, WithMeta), isinstance(WithMeta(), WithMeta)
+    return (
+        x + 1,
+        isinstance(Duck(), WithMeta),
+        isinstance(3, WithMeta),
+        issubclass(Duck, WithMeta),
+        issubclass(int, WithMeta),
+        isinstance(WithMeta(), WithMeta),
+    )
 
 
 @case(lambda: (t(3),))

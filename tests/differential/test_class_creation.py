@@ -655,7 +655,7 @@ def abstract_inside(x):
 # ---- library factories -----------------------------------------------------------------------------------------------
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def namedtuple_made_inside(x):
     P = collections.namedtuple("P", "a b", defaults=[3])
     p = P(x + 1)
@@ -693,7 +693,7 @@ def enum_functional_inside(x):
     return x * Kind.c.value, (F.r | F.w).value, F(3) == F.r | F.w
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def dataclass_inside(x):
     @dataclasses.dataclass
     class P:
@@ -725,7 +725,63 @@ def frozen_dataclass_inside(x):
     return x * p.b, p < q, p == P(1), r, dataclasses.asdict(q), {p: 1}[P(1)], repr(q)
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
+def ordered_dataclass_inside(x):
+    @dataclasses.dataclass(frozen=True, order=True)
+    class P:
+        a: int
+        b: int = 2
+        c: list = dataclasses.field(default_factory=lambda: [1], compare=False)
+
+    p, q = P(1), P(1, 3)
+    try:
+        p.a = 5
+        r = None
+    except dataclasses.FrozenInstanceError as e:
+        r = str(e)
+    return x * p.b, p < q, p == P(1), r, {p: 1}[P(1)], repr(q), [f.name for f in dataclasses.fields(P)], p, P
+
+
+@case(lambda: (t(3),))
+def dataclass_with_inheritance_inside(x):
+    @dataclasses.dataclass
+    class A:
+        a: int = 1
+        init: dataclasses.InitVar[int] = 4
+
+        def __post_init__(self, init):
+            self.n = init
+
+    @dataclasses.dataclass
+    class B(A):
+        b: int = 2
+
+        def total(self):
+            return self.a + self.b + self.n
+
+    return x * B().total(), B(a=5).a, B.__match_args__
+
+
+@case(lambda: (t(3),))
+def dataclass_bad_default_inside(x):
+    try:
+
+        @dataclasses.dataclass
+        class A:
+            a: list = []
+
+    except ValueError as e:
+        return x + 1, str(e)
+
+
+@case(lambda: (t(3),))
+def namedtuple_returned(x):
+    P = collections.namedtuple("P", ["a", "b"])
+    Q = collections.namedtuple("Q", "x y", rename=False, module="elsewhere")
+    return P(x + 1, 2), Q(1, P(3, x)), P.__module__, Q.__module__
+
+
+@case(lambda: (t(3),))
 def make_dataclass_inside(x):
     P = dataclasses.make_dataclass("P", [("a", int), ("b", int, 4)])
     return x * P(1).b, P(1) == P(1, 4)

@@ -305,7 +305,7 @@ def in_place_operators(x):
 
 @case(lambda: (t(3),), skip="*")
 def percent_is_formatting(x):
-    return x + 1, outcome(lambda: "a" % Num(1))
+    return x + 1, outcome(lambda: "a" % Num(1))  # noqa: F507
 
 
 @case(lambda: (t(3),))
@@ -496,7 +496,23 @@ def missing_protocols(x):
 @case(lambda: (t(3),))
 def text_of_objects(x):
     o, r = Text(), OnlyRepr()
-    return x + 1, str(o), repr(o), f"{o}", f"{o!r}", f"{o!s:>12}", f"{o:abc}", "%s|%r" % (o, o), "{} {!r} {:z}".format(o, o, o), str(r), f"{r}", [o], str([o]), repr((r,)), str({"a": o})
+    return (
+        x + 1,
+        str(o),
+        repr(o),
+        f"{o}",
+        f"{o!r}",
+        f"{o!s:>12}",
+        f"{o:abc}",
+        "%s|%r" % (o, o),
+        "{} {!r} {:z}".format(o, o, o),
+        str(r),
+        f"{r}",
+        [o],
+        str([o]),
+        repr((r,)),
+        str({"a": o}),
+    )
 
 
 @case(lambda: (t(3),))
@@ -508,7 +524,18 @@ def truth_rules(x):
         def __len__(self):
             return self.n
 
-    return x + 1, bool(L(0)), bool(L(2)), not L(0), bool(Box([])), bool(Box([1])), L(0) or 3, Box([1]) and 4, bool(OnlyRepr()), [1 if L(i) else 0 for i in range(2)]
+    return (
+        x + 1,
+        bool(L(0)),
+        bool(L(2)),
+        not L(0),
+        bool(Box([])),
+        bool(Box([1])),
+        L(0) or 3,
+        Box([1]) and 4,
+        bool(OnlyRepr()),
+        [1 if L(i) else 0 for i in range(2)],
+    )
 
 
 # ---- containers and iteration ----------------------------------------------------------------------------------------
@@ -519,7 +546,19 @@ def sequence_protocol(x):
     s = Seq([x, 2, 3])
     s[1] = 5
     del s[2]
-    return s[0] + s[1], len(s), list(s), list(reversed(s)), 5 in Seq([1, 5]), 9 in Seq([1]), s[:1].items, [*s], tuple(s), max(Seq([1, 4, 2])), sorted(Seq([3, 1]))
+    return (
+        s[0] + s[1],
+        len(s),
+        list(s),
+        list(reversed(s)),
+        5 in Seq([1, 5]),
+        9 in Seq([1]),
+        s[:1].items,
+        [*s],
+        tuple(s),
+        max(Seq([1, 4, 2])),
+        sorted(Seq([3, 1])),
+    )
 
 
 @case(lambda: (t(3), Seq([1, 2, 3])))
@@ -687,7 +726,14 @@ def keys_of_a_cache():
 
 @case(lambda: (t(3),))
 def hash_function(x):
-    return x + 1, hash(Silent(5)) == hash(5), hash((1, Silent(2))) == hash((1, 2)), hash(Silent("a")) == hash("a"), Silent(1) == Silent(1), hash(SameHash(3))
+    return (
+        x + 1,
+        hash(Silent(5)) == hash(5),
+        hash((1, Silent(2))) == hash((1, 2)),
+        hash(Silent("a")) == hash("a"),
+        Silent(1) == Silent(1),
+        hash(SameHash(3)),
+    )
 
 
 @case(lambda: (t(3),))
@@ -708,7 +754,15 @@ def list_methods_use_eq(x):
     items = [Silent(1), Silent(2), Silent(1)]
     n = items.count(Silent(1))
     items.remove(Silent(2))
-    return x + n, items.index(Silent(1)), Silent(2) in items, [Silent(1)] == [Silent(1)], (Silent(1), 2) == (Silent(1), 2), {"a": Silent(1)} == {"a": Silent(1)}, [Silent(1)] != [Silent(2)]
+    return (
+        x + n,
+        items.index(Silent(1)),
+        Silent(2) in items,
+        [Silent(1)] == [Silent(1)],
+        (Silent(1), 2) == (Silent(1), 2),
+        {"a": Silent(1)} == {"a": Silent(1)},
+        [Silent(1)] != [Silent(2)],
+    )
 
 
 test_class_protocols = cases.as_test(__name__)

@@ -302,7 +302,8 @@ def int_subclass():
 
 @scenario()
 def str_subclass():
-    return Setup(lambda x, s: (x + 1, s.shout(), s + "b", s == "hey", len(s)), lambda: (t(3), MyStr("hey")))
+    name = MyStr("hey")
+    return Setup(lambda x, s: (x + 1, s.shout(), s + "b", s == "hey", len(s)), lambda: (t(3), name))
 
 
 @scenario()
@@ -320,7 +321,7 @@ def numpy_computed():
     return Setup(lambda x, a: x * float(a.sum()), lambda: (t(3), np.arange(3)))
 
 
-for _name in ("str_subclass", "numpy_computed"):
+for _name in ("numpy_computed",):
     next(c for c in cases.cases if c.name == _name).skip = "*"
 
 

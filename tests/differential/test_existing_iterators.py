@@ -117,7 +117,11 @@ def the_same_one_twice():
     def different():
         return t(3), iter([1, 2, 3]), iter([4, 5, 6])
 
-    return Setup(fn, lambda: args[0](), changes=[lambda: args.__setitem__(0, same), lambda: None, lambda: args.__setitem__(0, lambda: (t(3), iter(()), iter(())))])
+    return Setup(
+        fn,
+        lambda: args[0](),
+        changes=[lambda: args.__setitem__(0, same), lambda: None, lambda: args.__setitem__(0, lambda: (t(3), iter(()), iter(())))],
+    )
 
 
 @scenario(after_change=(None,))

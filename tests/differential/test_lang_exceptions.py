@@ -617,7 +617,12 @@ def group_methods(x):
 @case(lambda: (t(3),))
 def group_made_wrongly(x):
     out = []
-    for make in (lambda: ExceptionGroup("g", []), lambda: ExceptionGroup("g", [3]), lambda: ExceptionGroup("g"), lambda: ExceptionGroup(1, [ValueError()])):
+    for make in (
+        lambda: ExceptionGroup("g", []),
+        lambda: ExceptionGroup("g", [3]),
+        lambda: ExceptionGroup("g"),
+        lambda: ExceptionGroup(1, [ValueError()]),
+    ):
         try:
             make()
         except (TypeError, ValueError) as error:

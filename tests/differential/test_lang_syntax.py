@@ -325,13 +325,13 @@ def text_errors(x):
     out = []
     for make in (
         lambda: "%d" % "a",
-        lambda: "%s %s" % (1,),
-        lambda: "%s" % (1, 2),
-        lambda: "{} {}".format(1),
-        lambda: "{k}".format(),
+        lambda: "%s %s" % (1,),  # noqa: F507
+        lambda: "%s" % (1, 2),  # noqa: F507
+        lambda: "{} {}".format(1),  # noqa: F524
+        lambda: "{k}".format(),  # noqa: F524
         lambda: f"{1:zz}",
         lambda: f"{'a':d}",
-        lambda: "%(a)s" % {},
+        lambda: "%(a)s" % {},  # noqa: F505
         lambda: format(1, 2),
         lambda: f"{[]:5}",
     ):
@@ -468,7 +468,7 @@ def assert_on_tensor_value(x):
 def failing_assert_on_tensor_value():
     # pytest rewrites asserts of this file
     space = {}
-    exec("def f(x):\n    y = x + 1\n    assert y.sum() < 0, f'sum of {y.shape}'\n    return y * 2", space)
+    exec("# Python 3.11\ndef f(x):\n    y = x + 1\n    assert y.sum() < 0, f'sum of {y.shape}'\n    return y * 2", space)
     return Setup(space["f"], lambda: (t(3),))
 
 
@@ -480,9 +480,10 @@ def import_forms(x):
     import collections.abc
     import math as m
     import os.path
-    import torch.nn.functional as F
     from collections import OrderedDict as OD
     from os import path, sep
+
+    import torch.nn.functional as F
     from torch import nn
 
     return F.relu(x - 0.5) * m.pi, OD, path is os.path, sep, nn.Linear, collections.abc.Mapping
@@ -613,6 +614,65 @@ def conditional_expressions_and_chains(x):
     e = not v(0)
     f = 1 < 2 == 2 in [2] is not None
     return x + 1, a, b, c, d, e, f, log
+
+
+@case(lambda: (t(3), [1, None, 2]))
+def loops_until_none(x, items):
+    pending = list(items)
+    n = pending[0]
+    while n is not None:
+        x = x + n
+        n = pending.pop(0) if pending else None
+    found = None
+    rest = [None, None, 5]
+    while found is None:
+        found = rest.pop(0)
+    return x, found, [i for i in items if i is not None], [i for i in items if i is None]
+
+
+@scenario(skip="*")
+def class_body_names():
+    scale = 3
+
+    def f(x):
+        # A class body reads cells of its function, its own names, globals; and can delete.
+        class Body:
+            size = scale
+            both = size + len(box)
+            del size
+            items: list = [both, scale]
+
+            def get(self):
+                return scale
+
+        torch._dynamo.graph_break()
+        return x * Body().get(), Body.items, hasattr(Body, "size"), Body.__annotations__
+
+    return Setup(f, lambda: (t(3),))
+
+
+if sys.version_info >= (3, 12):
+
+    @scenario(skip="*")
+    def type_parameters():
+        source = """# Python 3.12
+def f(x):
+    def g[T, *Ts, **P](a: T, *rest: *Ts) -> T:
+        return a * 2
+
+    def h[T: int, S: (int, str)](a: T) -> S:
+        return a
+
+    class Box[T]:
+        item: T
+        type Size = size
+
+    type Pair[T] = tuple[T, T]
+    return g(x + 1), h(x), g.__type_params__[0].__name__, Box.Size.__value__, Pair.__name__
+"""
+        space = {"size": int}
+        exec(source, space)
+        return Setup(space["f"], lambda: (t(3),))
 
 
 test_lang_syntax = cases.as_test(__name__)

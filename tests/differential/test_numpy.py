@@ -210,6 +210,11 @@ def scalars_as_constants(x, n, f, b):
     return (x + n) * f if b else x, n + 1, f * 2, n % 2, type(n + 1) is np.int64, range(n), [1, 2, 3, 4][n]
 
 
+@case(lambda: (a(3, dtype=np.float32), np.float64(1.5), np.int8(2)))
+def scalars_with_arrays(x, f, n):
+    return x * f, f + x, x * n, np.array([f, f]), np.add(x, n), x[n], x > f, np.float32(2) * x
+
+
 @scenario(after_change=(None, None))
 def scalars_that_change():
     given = [np.int64(3)]

@@ -296,4 +296,62 @@ def break_in_a_mode(x):
         return torch.add(y, 2)
 
 
+def around(mode, function, **more):
+    """A world where a mode is active around each call of the captured function."""
+    active = []
+
+    def args():
+        if not active:
+            active.append(mode())
+            active[0].__enter__()
+        return (t(3),)
+
+    def cleanup():
+        while active:
+            active.pop().__exit__(None, None, None)
+
+    return Setup(function, args, cleanup=cleanup, **more)
+
+
+@scenario(ops=["sub", "mul"])
+def mode_around():
+    return around(Swap, lambda x: torch.add(x, 1) * 2)
+
+
+@scenario(ops=["sin", "add"])
+def attribute_of_a_mode_around():
+    return around(lambda: Shift(2), lambda x: torch.sin(x))
+
+
+@scenario()
+def mode_around_and_inside():
+    def f(x):
+        with Swap():
+            return torch.sin(torch.add(x, 1))
+
+    return around(lambda: Shift(2), f)
+
+
+@scenario(skip="UserBreak")
+def break_under_a_mode():
+    def f(x):
+        y = torch.add(x, 1)
+        torch._dynamo.graph_break()
+        return torch.add(y, 2)
+
+    return around(Swap, f)
+
+
+@scenario()
+def default_device():
+    return around(lambda: torch.device("cpu"), lambda x: torch.ones(3) + x)
+
+
+@case(lambda: (t(3),), skip="*")
+def device_inside(x):
+    with torch.device("cpu"):
+        y = torch.ones(3) + x
+    return y * 2
+
+
 test_subclasses = cases.as_test(__name__)

@@ -1,6 +1,8 @@
 """README, pages, examples and type stubs say what is true."""
 
 import ast
+import dis
+import importlib
 import os
 import pathlib
 import re
@@ -8,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import cdynamo
 from cdynamo import _C
@@ -73,7 +76,7 @@ def test_page_of_skips_has_every_package():
     assert set(re.split(r",\s+", stated)) == {name.removesuffix(".py") for name in re.findall(r'"([^"]+)"', listed)}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md", "docs/skips.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md", "docs/skips.md", "docs/opcodes.md"])
 def test_links_and_files(page):
     """Links lead somewhere, and files that are named exist."""
     text = (ROOT / page).read_text()
@@ -84,6 +87,84 @@ def test_links_and_files(page):
     sources = {str(path.relative_to(ROOT / "csrc")) for path in (ROOT / "csrc").rglob("*") if path.is_file()}
     for name in re.findall(r"`(?:csrc/)?((?:\w+/)?[a-z_0-9]+\.(?:cpp|h|c|def))`", text):
         assert any(path == name or path.endswith(f"/{name}") for path in sources), name
+
+
+# ---- opcodes -----------------------------------------------------------------------------------------------------------
+
+sys.path.insert(0, str(ROOT / "docs"))
+import make_opcodes  # noqa: E402
+
+# Of a module's own code and the interactive prompt.
+NOT_IN_FUNCTIONS = {"IMPORT_STAR", "PRINT_EXPR", "CALL_INTRINSIC_1(1)", "CALL_INTRINSIC_1(2)"}
+
+
+def opcode_rows():
+    rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \| (.*?) \|$", make_opcodes.part(), re.MULTILINE)
+    return [row for row in rows if row[0] not in make_opcodes.DECODED and row[1] != "by its argument"]
+
+
+def test_page_of_opcodes_is_new():
+    old = make_opcodes.PAGE.read_text()
+    assert make_opcodes.page(old) == old, "run docs/make_opcodes.py"
+
+
+def test_every_opcode_has_a_handler_and_a_test():
+    for opcode, instruction, handler, test in opcode_rows():
+        assert instruction and handler, opcode
+        assert bool(test) != (opcode in NOT_IN_FUNCTIONS), opcode
+
+
+def executed_opcodes(case):
+    """The opcodes that the case's own code executes in eager mode."""
+    names: dict = {}
+    seen = set()
+
+    def trace(frame, event, arg):
+        code = frame.f_code
+        if not code.co_filename.endswith(("_differential.py", "<string>")) and "differential" not in code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        if code not in names:
+            names[code] = {i.offset: (i.opname, i.arg) for i in dis.get_instructions(code)}
+            # What comes before the first event.
+            for name, _ in names[code].values():
+                seen.add(name)
+                if name == "RESUME":
+                    break
+        if event == "opcode":
+            name, number = names[code].get(frame.f_lasti, ("", None))
+            seen.update((name, f"{name}({number})"))
+        return trace
+
+    setup = case.build()
+    try:
+        given = setup.args()
+        args, kwargs = given if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict) else (given, {})
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            setup.after(setup.fn(*args, **kwargs))
+        except Exception:
+            pass
+        finally:
+            sys.settrace(before)
+    finally:
+        setup.cleanup()
+        torch.set_grad_enabled(True)
+    return seen
+
+
+def test_tests_of_the_opcodes_execute_them(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "differential"))
+    known: dict = {}
+    for opcode, _, _, test in opcode_rows():
+        if not test:
+            continue
+        if test not in known:
+            topic, name = test.split(".")
+            (case,) = (case for case in importlib.import_module(f"test_{topic}").cases.cases if case.name == name)
+            known[test] = executed_opcodes(case)
+        assert opcode in known[test], (opcode, test)
 
 
 def test_own_settings_are_in_the_readme():

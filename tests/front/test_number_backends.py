@@ -55,7 +55,9 @@ def arithmetic(x, n):
 
 def operations(x, n):
     k, f = n[0].item(), x[0].item()
-    return torch.where(x > f, x, k), torch.clamp(x, max=f), x + torch.full((6,), f), x / (torch.full((6,), k) + 1)
+    y = torch.add(x, x, alpha=k)
+    z = torch.zeros(3).fill_(f) * k
+    return torch.where(x > f, x, k), torch.clamp(x, max=f), x + torch.full((6,), f), x / (torch.full((6,), k) + 1), y, z, k - x, f / (x + 1), x == k
 
 
 def checked(x, n):

@@ -20,7 +20,11 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-QUIET = 90.0  # seconds without a new program: it hangs
+QUIET = 60.0  # seconds of work without a new program: it hangs
+ASLEEP = 1200.0  # seconds without one in any case
+
+sys.path.insert(0, str(HERE.parent))
+from cpu_time import cpu_seconds  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -40,8 +44,11 @@ def run_batch(seed: int, count: int, fork: bool = False) -> Result:
         with open(Path(folder) / "stderr", "w+") as stderr:
             process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
             hangs = False
+            size, worked, since = -1, 0.0, time.monotonic()
             while process.poll() is None:
-                if time.time() - report.stat().st_mtime > QUIET:
+                if report.stat().st_size != size:
+                    size, worked, since = report.stat().st_size, cpu_seconds(process.pid), time.monotonic()
+                elif cpu_seconds(process.pid) - worked > QUIET or time.monotonic() - since > ASLEEP:
                     hangs = True
                     process.kill()
                     process.wait()
