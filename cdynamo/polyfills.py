@@ -12,6 +12,11 @@ import types
 
 import torch
 
+from cdynamo._library import (  # noqa: F401
+    bisect_left, bisect_right, call, copy_object, countOf, deepcopy_object, heapify, heapify_max, heappop, heappop_max, heappush, heappushpop,
+    heapreplace, heapreplace_max, iconcat, indexOf, insort_left, insort_right, reduce_object,
+)  # fmt: skip
+
 _missing = object()
 
 
@@ -105,21 +110,31 @@ class _Branch:
 
 
 def tee(iterable, n=2, /):
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError("n must be >= 0")
     data, seen = iter(iterable), []
     return tuple(_Branch(data, seen) for _ in range(n))
 
 
 class itemgetter:
-    def __init__(self, item, /, *items):
-        self.items = (item, *items)
+    def __init__(self, /, *items):
+        if not items:
+            raise TypeError("itemgetter expected 1 argument, got 0")
+        self.items = items
 
     def __call__(self, obj, /):
         return obj[self.items[0]] if len(self.items) == 1 else tuple(obj[i] for i in self.items)
 
 
 class attrgetter:
-    def __init__(self, attr, /, *attrs):
-        self.attrs = (attr, *attrs)
+    def __init__(self, /, *attrs):
+        if not attrs:
+            raise TypeError("attrgetter expected 1 argument, got 0")
+        for attr in attrs:
+            if not isinstance(attr, str):
+                raise TypeError("attribute name must be a string")
+        self.attrs = attrs
 
     def __call__(self, obj, /):
         found = [_dotted(obj, attr) for attr in self.attrs]

@@ -1,4 +1,4 @@
-// Methods of list, tuple, dict, OrderedDict, set, str.
+// Methods of list, tuple, dict, OrderedDict, str.
 #include <algorithm>
 
 #include "base/lookup.h"
@@ -26,21 +26,28 @@ ListValue* selfList(Trace& t, CallArgs& a, const char* method) {
   return l;
 }
 
+// Item by item: what was read before an iterator failed is in the list.
+void extendList(Trace& t, ListValue* l, Value* source) {
+  if (asList(source) || asTuple(source) || isReal(source)) {
+    for (Value* v : itemsOf(t, source)) t.append(l, v);
+    return;
+  }
+  Value* it = iterate(t, source);
+  while (Value* v = next(t, it)) t.append(l, v);
+}
+
 Value* listAppend(Trace& t, CallArgs& a) {
   ListValue* l = listOf(a, "append");
-  expectArgs(t, a, "list.append", 2, 2);
   t.append(l, a.args[1]);
   return t.none();
 }
 Value* listExtend(Trace& t, CallArgs& a) {
-  ListValue* l = listOf(a, "extend");
-  expectArgs(t, a, "extend", 2, 2);
-  for (Value* v : itemsOf(t, a.args[1])) t.append(l, v);
+  extendList(t, listOf(a, "extend"), a.args[1]);
   return t.none();
 }
 Value* listInsert(Trace& t, CallArgs& a) {
   ListValue* l = selfList(t, a, "insert");
-  expectArgs(t, a, "insert", 3, 3);
+  expectArgs(a, 3, 3);
   auto items = l->items;
   long long n = static_cast<long long>(items.size()), i = indexArgument(t, a.args[1]);
   if (i < 0) i = std::max(0LL, i + n);
@@ -50,7 +57,7 @@ Value* listInsert(Trace& t, CallArgs& a) {
 }
 Value* listPop(Trace& t, CallArgs& a) {
   ListValue* l = selfList(t, a, "pop");
-  expectArgs(t, a, "pop", 1, 2);
+  expectArgs(a, 1, 2);
   auto items = l->items;
   long long n = static_cast<long long>(items.size()), i = a.args.size() > 1 ? indexArgument(t, a.args[1]) : -1;
   if (n == 0) raise(t, PyExc_IndexError, "pop from empty list");
@@ -63,11 +70,11 @@ Value* listPop(Trace& t, CallArgs& a) {
 }
 Value* listRemove(Trace& t, CallArgs& a) {
   ListValue* l = selfList(t, a, "remove");
-  expectArgs(t, a, "remove", 2, 2);
-  auto items = l->items;
-  for (size_t i = 0; i < items.size(); i++)
-    if (equals(t, items[i], a.args[1])) {
-      items.erase(items.begin() + static_cast<ptrdiff_t>(i));
+  // A comparison may change the list.
+  for (size_t i = 0; i < l->items.size(); i++)
+    if (equals(t, l->items[i], a.args[1])) {
+      auto items = l->items;
+      if (i < items.size()) items.erase(items.begin() + static_cast<ptrdiff_t>(i));
       t.setItems(l, std::move(items));
       return t.none();
     }
@@ -85,17 +92,33 @@ Value* listReverse(Trace& t, CallArgs& a) {
   return t.none();
 }
 Value* listSort(Trace& t, CallArgs& a) {
-  ListValue* l = selfList(t, a, "sort");
   Value* key = a.takeKeyword("key");
   Value* reverse = a.takeKeyword("reverse");
-  if (key && isReal(key, Py_None)) key = nullptr;
-  t.setItems(l, sortedItems(t, l->items, key, reverse && truth(t, reverse)));
+  expectArgs(a, 1, 1);
+  ListValue* l = selfList(t, a, "sort");
+  if (key && isSame(t, key, t.none())) key = nullptr;
+  bool backwards = reverse && indexArgument(t, reverse) != 0;
+  // Empty while it is sorted, as CPython has it; whatever else is in it then shows that somebody changed it.
+  auto items = l->items;
+  t.setItems(l, {});
+  std::vector<Value*> sorted;
+  try {
+    sorted = sortedItems(t, items, key, backwards);
+  } catch (Raised&) {
+    t.setItems(l, std::move(items));
+    throw;
+  }
+  bool changed = !l->items.empty();
+  t.setItems(l, std::move(sorted));
+  if (changed) raise(t, PyExc_ValueError, "list modified during sort");
   return t.none();
 }
 Value* listCopy(Trace& t, CallArgs& a) { return t.list(selfList(t, a, "copy")->items); }
 Value* listInit(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 2);
   ListValue* l = selfList(t, a, "__init__");
-  t.setItems(l, a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{});
+  t.setItems(l, {});
+  if (a.args.size() > 1) extendList(t, l, a.args[1]);
   return t.none();
 }
 
@@ -112,163 +135,29 @@ std::vector<Value*> sequenceItems(Trace& t, Value* v) {
 }
 
 Value* sequenceIndex(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "index", 2, 4);
+  expectArgs(a, 2, 4);
+  ListValue* list = asList(a.args[0]);
   auto items = sequenceItems(t, a.args[0]);
   long long n = static_cast<long long>(items.size());
   auto bound = [&](size_t i, long long fallback) {
     if (a.args.size() <= i) return fallback;
-    long long b = asInteger(t, a.args[i]).value_or(fallback);
+    long long b = sliceIndex(t, a.args[i]);
     return b < 0 ? std::max(0LL, b + n) : b;
   };
-  long long stop = std::min(bound(3, n), n);
-  for (long long i = bound(2, 0); i < stop; i++)
-    if (equals(t, items[static_cast<size_t>(i)], a.args[1])) return t.integer(i);
-  if (asTuple(a.args[0]) || isReal(a.args[0])) raise(t, PyExc_ValueError, "tuple.index(x): x not in tuple");
-  PyObject* c = t.constant(a.args[1]);
-  ObjectRef text = c ? ObjectRef::steal(PyObject_Repr(c)) : nullptr;
-  PyErr_Clear();
-  raise(t, PyExc_ValueError, std::string(text ? PyUnicode_AsUTF8(text.get()) : "object") + " is not in list");
+  long long start = bound(2, 0), stop = bound(3, n);
+  for (long long i = start; i < stop && i < static_cast<long long>(list ? list->items.size() : items.size()); i++)
+    if (equals(t, list ? list->items[static_cast<size_t>(i)] : items[static_cast<size_t>(i)], a.args[1])) return t.integer(i);
+  if (!list) raise(t, PyExc_ValueError, "tuple.index(x): x not in tuple");
+  PyObject* text = t.constant(repr(t, a.args[1]));
+  if (!text) unsupported(BreakReason::UnsupportedText, "a message about " + describe(a.args[1]));
+  ObjectRef message = checked(PyUnicode_FromFormat("%U is not in list", text));
+  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_ValueError, message.get())))};
 }
 Value* sequenceCount(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "count", 2, 2);
+  expectArgs(a, 2, 2);
   long long n = 0;
   for (Value* v : sequenceItems(t, a.args[0])) n += equals(t, v, a.args[1]);
   return t.integer(n);
-}
-
-// ---- deque -----------------------------------------------------------------------------------------------------------
-
-// Cuts a deque to its bound, from the side opposite to the one that grew.
-void setDeque(Trace& t, ListValue* d, std::vector<Value*> items, bool grewLeft) {
-  if (d->maxlen >= 0 && static_cast<int64_t>(items.size()) > d->maxlen) {
-    size_t extra = items.size() - static_cast<size_t>(d->maxlen);
-    if (grewLeft)
-      items.resize(items.size() - extra);
-    else
-      items.erase(items.begin(), items.begin() + static_cast<ptrdiff_t>(extra));
-  }
-  t.setItems(d, std::move(items));
-}
-
-Value* makeDeque(Trace& t, CallArgs& a) {
-  Value* bound = a.takeKeyword("maxlen");
-  Value* iterable = a.takeKeyword("iterable");
-  if (!a.args.empty()) iterable = a.args[0];
-  if (a.args.size() > 1) bound = a.args[1];
-  ListValue* d = t.list({});
-  d->type = dequeType();
-  if (bound && !isReal(bound, Py_None)) {
-    std::optional<long long> n = asInteger(t, bound);
-    if (!n) raise(t, PyExc_TypeError, "an integer is required");
-    if (*n < 0) raise(t, PyExc_ValueError, "maxlen must be non-negative");
-    d->maxlen = *n;
-  }
-  if (iterable) setDeque(t, d, itemsOf(t, iterable), false);
-  return d;
-}
-Value* dequeAppend(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "append");
-  auto items = d->items;
-  items.push_back(a.args.at(1));
-  setDeque(t, d, std::move(items), false);
-  return t.none();
-}
-Value* dequeAppendleft(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "appendleft");
-  auto items = d->items;
-  items.insert(items.begin(), a.args.at(1));
-  setDeque(t, d, std::move(items), true);
-  return t.none();
-}
-Value* dequeExtend(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "extend");
-  auto items = d->items;
-  for (Value* v : itemsOf(t, a.args.at(1))) items.push_back(v);
-  setDeque(t, d, std::move(items), false);
-  return t.none();
-}
-Value* dequeExtendleft(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "extendleft");
-  auto items = d->items;
-  for (Value* v : itemsOf(t, a.args.at(1))) items.insert(items.begin(), v);
-  setDeque(t, d, std::move(items), true);
-  return t.none();
-}
-Value* dequePop(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "pop");
-  if (d->items.empty()) raise(t, PyExc_IndexError, "pop from an empty deque");
-  auto items = d->items;
-  Value* v = items.back();
-  items.pop_back();
-  t.setItems(d, std::move(items));
-  return v;
-}
-Value* dequePopleft(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "popleft");
-  if (d->items.empty()) raise(t, PyExc_IndexError, "pop from an empty deque");
-  auto items = d->items;
-  Value* v = items.front();
-  items.erase(items.begin());
-  t.setItems(d, std::move(items));
-  return v;
-}
-Value* dequeRotate(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "rotate");
-  long long n = a.args.size() > 1 ? asInteger(t, a.args[1]).value_or(0) : 1;
-  auto items = d->items;
-  if (!items.empty()) {
-    long long size = static_cast<long long>(items.size());
-    n = ((n % size) + size) % size;
-    std::rotate(items.begin(), items.end() - n, items.end());
-  }
-  t.setItems(d, std::move(items));
-  return t.none();
-}
-Value* dequeCopy(Trace& t, CallArgs& a) {
-  ListValue* d = selfList(t, a, "copy");
-  ListValue* copy = t.list(d->items);
-  copy->type = dequeType();
-  copy->maxlen = d->maxlen;
-  return copy;
-}
-
-// Slot wrappers called explicitly, such as list.__getitem__(self, i) from a subclass: the raw operation on the contents.
-Value* rawSelf(Trace&, Value* v) {
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents) return as<InstanceValue>(v)->contents;
-  return v;
-}
-Value* slotGetitem(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__getitem__", 2, 2);
-  return getItem(t, rawSelf(t, a.args[0]), a.args[1]);
-}
-Value* slotSetitem(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__setitem__", 3, 3);
-  Value* self = rawSelf(t, a.args[0]);
-  setItem(t, self, a.args[1], a.args[2]);
-  return t.none();
-}
-Value* slotDelitem(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__delitem__", 2, 2);
-  delItem(t, rawSelf(t, a.args[0]), a.args[1]);
-  return t.none();
-}
-Value* slotContains(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__contains__", 2, 2);
-  return t.boolean(contains(t, rawSelf(t, a.args[0]), a.args[1]));
-}
-Value* slotLen(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__len__", 1, 1);
-  return t.integer(length(t, rawSelf(t, a.args[0])));
-}
-Value* slotIter(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__iter__", 1, 1);
-  return iterate(t, rawSelf(t, a.args[0]));
-}
-template <int op>
-Value* slotCompare(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "comparison", 2, 2);
-  Value *x = rawSelf(t, a.args[0]), *y = rawSelf(t, a.args[1]);
-  return compareOp(t, op, x, y);
 }
 
 // ---- dict ------------------------------------------------------------------------------------------------------------
@@ -280,25 +169,36 @@ DictValue* selfDict(CallArgs& a, const char* method) {
 }
 
 Value* dictGet(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "get", 2, 3);
-  if (isReal(a.args[0]) && Py_TYPE(realObject(a.args[0])) == &PyDictProxy_Type) {
-    PyObject* key = t.constant(a.args[1]);
-    PyObject* v = key ? PyObject_GetItem(realObject(a.args[0]), key) : nullptr;
-    if (v) return t.real(ObjectRef::steal(v));
-    PyErr_Clear();
-    return a.args.size() > 2 ? a.args[2] : t.none();
-  }
+  expectArgs(a, 2, 3);
   Value* v = t.dictGet(selfDict(a, "get"), t.keyOf(a.args[1]));
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
 }
 Value* view(Trace& t, CallArgs& a, DictViewValue::What what, const char* name) {
   DictValue* d = selfDict(a, name);
-  expectArgs(t, a, name, 1, 1);
+  expectArgs(a, 1, 1);
   return t.make<DictViewValue>(d, what);
 }
 Value* dictKeys(Trace& t, CallArgs& a) { return view(t, a, DictViewValue::Keys, "keys"); }
 Value* dictValues(Trace& t, CallArgs& a) { return view(t, a, DictViewValue::Values, "values"); }
 Value* dictItems(Trace& t, CallArgs& a) { return view(t, a, DictViewValue::Items, "items"); }
+
+// A key and its value, from what dict.update() was given as number `at`.
+std::vector<Value*> pairOf(Trace& t, Value* pair, size_t at, bool ordered) {
+  std::vector<Value*> kv;
+  try {
+    kv = itemsOf(t, pair);
+  } catch (Raised& r) {
+    if (ordered || t.typeOf(r.exception) != reinterpret_cast<PyTypeObject*>(PyExc_TypeError)) throw;
+    raise(t, PyExc_TypeError, "cannot convert dictionary update sequence element #" + std::to_string(at) + " to a sequence");
+  }
+  if (kv.size() == 2) return kv;
+  if (ordered)
+    raise(t, PyExc_ValueError,
+          kv.size() > 2 ? "too many values to unpack (expected 2)"
+                        : "need more than " + std::to_string(kv.size()) + " value" + (kv.size() == 1 ? "" : "s") + " to unpack");
+  raise(t, PyExc_ValueError,
+        "dictionary update sequence element #" + std::to_string(at) + " has length " + std::to_string(kv.size()) + "; 2 is required");
+}
 
 void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
   auto put = [&](Value* k, Value* v) { t.dictSet(d, t.keyOf(k), v); };
@@ -309,17 +209,17 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
       t.complete(other);
       for (size_t i = 0; i < other->entries.size(); i++)
         if (other->entries[i].value) put(other->entries[i].key.value, other->entries[i].value);
-    } else if (Value* keys = isReal(src) || src->kind == Kind::List || src->kind == Kind::Tuple
+    } else if (Value* keys = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple
                                  ? nullptr
                                  : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
       for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
     } else if (isReal(src) && Py_TYPE(realObject(src)) == &PyDictProxy_Type) {
       unsupported(BreakReason::MethodCall, "a dict of " + describe(src));
     } else {
-      for (Value* pair : itemsOf(t, src)) {
-        auto kv = itemsOf(t, pair);
-        if (kv.size() != 2)
-          raise(t, PyExc_ValueError, "dictionary update sequence element #0 has length " + std::to_string(kv.size()) + "; 2 is required");
+      size_t at = 0;
+      Value* it = iterate(t, src);
+      while (Value* pair = next(t, it)) {
+        std::vector<Value*> kv = pairOf(t, pair, at++, PyType_IsSubtype(d->type, &PyODict_Type));
         put(kv[0], kv[1]);
       }
     }
@@ -329,12 +229,14 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
 
 Value* dictUpdate(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "update");
+  if (a.args.size() > 2) throw WrongArguments{};
   dictFill(t, a.args[0], d, a, 1);
   return t.none();
 }
 Value* dictInit(Trace& t, CallArgs& a) { return dictUpdate(t, a); }
 
 Value* makeDict(Trace& t, CallArgs& a, PyTypeObject* type, size_t first) {
+  if (a.args.size() > first + 1) throw WrongArguments{};
   DictValue* d = t.dict();
   d->type = type;
   dictFill(t, d, d, a, first);
@@ -344,15 +246,18 @@ Value* builtinDict(Trace& t, CallArgs& a) { return makeDict(t, a, &PyDict_Type, 
 Value* orderedDict(Trace& t, CallArgs& a) { return makeDict(t, a, &PyODict_Type, 0); }
 Value* defaultDict(Trace& t, CallArgs& a) {
   static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("collections", "defaultdict"));
+  Value* factory = a.args.empty() ? t.none() : a.args[0];
+  if (!isSame(t, factory, t.none()) && t.constant(call1(t, t.realShared(importedObject("builtins", "callable")), factory)) != Py_True)
+    raise(t, PyExc_TypeError, "first argument must be callable or None");
   Value* d = makeDict(t, a, type, 1);
-  as<DictValue>(d)->defaultFactory = a.args.empty() ? t.none() : a.args[0];
+  as<DictValue>(d)->defaultFactory = factory;
   return d;
 }
 
 Value* dictPop(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "pop");
   Value* fallback = a.takeKeyword("default");
-  expectArgs(t, a, "pop", 2, 3);
+  expectArgs(a, 2, 3);
   if (a.args.size() > 2) fallback = a.args[2];
   DictKey k = t.keyOf(a.args[1]);
   Value* v = t.dictGet(d, k);
@@ -366,6 +271,7 @@ Value* dictPop(Trace& t, CallArgs& a) {
 Value* dictPopitem(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "popitem");
   Value* last = a.takeKeyword("last");
+  expectArgs(a, 1, 2);
   if (a.args.size() > 1) last = a.args[1];
   t.complete(d);
   bool fromEnd = !last || truth(t, last);
@@ -380,10 +286,11 @@ Value* dictPopitem(Trace& t, CallArgs& a) {
 }
 Value* dictSetdefault(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "setdefault");
-  expectArgs(t, a, "setdefault", 2, 3);
+  Value* fallback = a.takeKeyword("default");
+  expectArgs(a, 2, 3);
   DictKey k = t.keyOf(a.args[1]);
   if (Value* v = t.dictGet(d, k)) return v;
-  Value* v = a.args.size() > 2 ? a.args[2] : t.none();
+  Value* v = a.args.size() > 2 ? a.args[2] : fallback ? fallback : t.none();
   t.dictSet(d, k, v);
   return v;
 }
@@ -406,23 +313,30 @@ Value* dictCopy(Trace& t, CallArgs& a) {
   return copy;
 }
 Value* dictFromkeys(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "fromkeys", 2, 3);
-  DictValue* d = t.dict();
-  if (isReal(a.args[0]) && realObject(a.args[0]) != reinterpret_cast<PyObject*>(&PyDict_Type))
-    unsupported(BreakReason::MethodCall, "fromkeys of a dict subclass");
-  for (Value* k : itemsOf(t, a.args[1])) t.dictSet(d, t.keyOf(k), a.args.size() > 2 ? a.args[2] : t.none());
-  return d;
+  expectArgs(a, 2, 3);
+  Value* value = a.args.size() > 2 ? a.args[2] : t.none();
+  Value* cls = a.args[0];
+  // What the class makes is filled by its own rules.
+  Value* made = isReal(cls, reinterpret_cast<PyObject*>(&PyDict_Type)) ? t.dict() : call(t, cls, {});
+  Value* it = iterate(t, a.args[1]);
+  while (Value* k = next(t, it)) {
+    if (made->kind == Kind::Dict)
+      t.dictSet(as<DictValue>(made), t.keyOf(k), value);
+    else
+      setItem(t, made, k, value);
+  }
+  return made;
 }
 Value* dictMoveToEnd(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "move_to_end");
   Value* last = a.takeKeyword("last");
+  if (Value* key = a.takeKeyword("key")) a.args.insert(a.args.begin() + 1, key);
+  expectArgs(a, 2, 3);
   if (a.args.size() > 2) last = a.args[2];
   t.complete(d);
   DictKey k = t.keyOf(a.args[1]);
   Value* v = t.dictGet(d, k);
-  if (!v) {
-    keyError(t, a.args[1]);
-  }
+  if (!v) keyError(t, a.args[1]);
   auto toEnd = [&](const DictKey& key, Value* value) {
     t.dictDelete(d, key);
     t.dictSet(d, key, value);
@@ -440,91 +354,10 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
   return t.none();
 }
 
-// ---- set -------------------------------------------------------------------------------------------------------------
-
-SetValue* selfSet(Trace& t, CallArgs& a, const char* method) {
-  SetValue* s = a.args.empty() ? nullptr : asSet(a.args[0]);
-  if (!s) unsupported(BreakReason::MethodCall, std::string("set.") + method + " on " + (a.args.empty() ? "nothing" : describe(a.args[0])));
-  t.load(s);
-  return s;
-}
-Value* setAdd(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "add");
-  t.setAdd(s, t.keyOf(a.args.at(1)));
-  return t.none();
-}
-Value* setDiscard(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "discard");
-  t.setDiscard(s, t.keyOf(a.args.at(1)));
-  return t.none();
-}
-Value* setRemove(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "remove");
-  if (!t.setDiscard(s, t.keyOf(a.args.at(1)))) keyError(t, a.args[1]);
-  return t.none();
-}
-Value* setPop(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "pop");
-  if (s->items.empty()) raise(t, PyExc_KeyError, "pop from an empty set");
-  if (s->items.size() > 1) unsupported(BreakReason::UnknownOrder, "set.pop, whose order is not known");
-  Value* v = s->items[0].value;
-  t.setDiscard(s, DictKey(s->items[0]));
-  return v;
-}
-Value* setUpdate(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "update");
-  for (size_t i = 1; i < a.args.size(); i++)
-    for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(s, t.keyOf(v));
-  if (a.args.size() > 1)
-    t.journal.set(s->replayable, s->replayable && a.args.size() == 2 && (a.args[1]->kind == Kind::List || a.args[1]->kind == Kind::Tuple));
-  return t.none();
-}
-Value* setInit(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "set", 1, 2);
-  SetValue* s = selfSet(t, a, "__init__");
-  while (!s->items.empty()) t.setDiscard(s, DictKey(s->items.back()));
-  return setUpdate(t, a);
-}
-Value* setClear(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "clear");
-  while (!s->items.empty()) t.setDiscard(s, DictKey(s->items.back()));
-  return t.none();
-}
-template <int op>
-Value* setCombine(Trace& t, CallArgs& a) {
-  Value* result = selfSet(t, a, "operation");
-  auto* copy = t.make<SetValue>();
-  copy->type = as<SetValue>(result)->type;
-  copy->replayable = false;
-  for (const DictKey& k : as<SetValue>(result)->items) t.setAdd(copy, k);
-  result = copy;
-  for (size_t i = 1; i < a.args.size(); i++) {
-    auto* other = t.make<SetValue>();
-    other->type = &PySet_Type;
-    for (Value* v : unorderedItems(t, a.args[i])) t.setAdd(other, t.keyOf(v));
-    result = binaryOp(t, op, result, other);
-  }
-  return result;
-}
-template <int op>
-Value* setRelation(Trace& t, CallArgs& a) {
-  SetValue* s = selfSet(t, a, "relation");
-  auto* other = t.make<SetValue>();
-  other->type = &PySet_Type;
-  for (Value* v : unorderedItems(t, a.args.at(1))) t.setAdd(other, t.keyOf(v));
-  if (op == -1) {
-    for (const DictKey& k : s->items)
-      if (t.setHas(other, k)) return t.boolean(false);
-    return t.boolean(true);
-  }
-  return compareOp(t, op, s, other);
-}
-Value* setCopy(Trace& t, CallArgs& a) { return setCombine<7>(t, a); }
-
 // ---- str -------------------------------------------------------------------------------------------------------------
 
 Value* strJoin(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "join", 2, 2);
+  expectArgs(a, 2, 2);
   if (Value* core = coreOf(t, a.args[0])) a.args[0] = core;
   PyObject* sep = t.constant(a.args[0]);
   if (!sep) unsupported(BreakReason::UnsupportedCall, "str.join of " + describe(a.args[0]));
@@ -620,54 +453,19 @@ void addContainerMethods(BuiltinTable& table) {
                        {"remove", listRemove}, {"clear", listClear},     {"reverse", listReverse}, {"sort", listSort},
                        {"copy", listCopy},     {"index", sequenceIndex}, {"count", sequenceCount}, {"__init__", listInit}};
   for (const Row& r : lists) table.addType(&PyList_Type, r.name, r.handler);
-  const Row deques[] = {{"append", dequeAppend},  {"appendleft", dequeAppendleft}, {"extend", dequeExtend}, {"extendleft", dequeExtendleft},
-                        {"pop", dequePop},        {"popleft", dequePopleft},       {"rotate", dequeRotate}, {"copy", dequeCopy},
-                        {"clear", listClear},     {"remove", listRemove},          {"insert", listInsert},  {"reverse", listReverse},
-                        {"index", sequenceIndex}, {"count", sequenceCount}};
-  for (const Row& r : deques) table.addType(dequeType(), r.name, r.handler);
-  table.add("collections.deque", makeDeque);
   table.addType(&PyTuple_Type, "index", sequenceIndex);
   table.addType(&PyTuple_Type, "count", sequenceCount);
-  const Row slots[] = {{"__getitem__", slotGetitem},   {"__setitem__", slotSetitem},   {"__delitem__", slotDelitem},
-                       {"__contains__", slotContains}, {"__len__", slotLen},           {"__iter__", slotIter},
-                       {"__eq__", slotCompare<Py_EQ>}, {"__ne__", slotCompare<Py_NE>}, {"__lt__", slotCompare<Py_LT>},
-                       {"__le__", slotCompare<Py_LE>}, {"__gt__", slotCompare<Py_GT>}, {"__ge__", slotCompare<Py_GE>}};
-  for (PyTypeObject* type : {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PyODict_Type, &PySet_Type, &PyFrozenSet_Type})
-    for (const Row& r : slots) {
-      ObjectRef name = checked(PyUnicode_InternFromString(r.name));
-      if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
-    }
   const Row dicts[] = {{"get", dictGet},       {"keys", dictKeys}, {"values", dictValues},     {"items", dictItems},
                        {"update", dictUpdate}, {"pop", dictPop},   {"popitem", dictPopitem},   {"setdefault", dictSetdefault},
                        {"clear", dictClear},   {"copy", dictCopy}, {"fromkeys", dictFromkeys}, {"__init__", dictInit}};
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type})
     for (const Row& r : dicts) table.addType(type, r.name, r.handler);
   table.addType(&PyODict_Type, "move_to_end", dictMoveToEnd);
-  table.addType(&PyDictProxy_Type, "get", dictGet);
   table.add("builtins.dict", builtinDict);
   table.add("collections.OrderedDict", orderedDict);
   table.add("collections.defaultdict", defaultDict);
   table.add("collections.defaultdict.copy", dictCopy);
-  const Row sets[] = {{"add", setAdd},
-                      {"discard", setDiscard},
-                      {"remove", setRemove},
-                      {"pop", setPop},
-                      {"update", setUpdate},
-                      {"__init__", setInit},
-                      {"clear", setClear},
-                      {"union", setCombine<7>},
-                      {"intersection", setCombine<1>},
-                      {"difference", setCombine<10>},
-                      {"symmetric_difference", setCombine<12>},
-                      {"copy", setCopy},
-                      {"issubset", setRelation<Py_LE>},
-                      {"issuperset", setRelation<Py_GE>},
-                      {"isdisjoint", setRelation<-1>}};
-  for (PyTypeObject* type : {&PySet_Type, &PyFrozenSet_Type})
-    for (const Row& r : sets) {
-      ObjectRef name = checked(PyUnicode_InternFromString(r.name));
-      if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
-    }
+  table.add("collections.defaultdict.__copy__", dictCopy);
   const Row strs[] = {{"join", strJoin},          {"format", strFormat},       {"startswith", strStartswith},  {"endswith", strEndswith},
                       {"split", strSplitting<0>}, {"rsplit", strSplitting<1>}, {"splitlines", strSplitting<2>}};
   for (const Row& r : strs) table.addType(&PyUnicode_Type, r.name, r.handler);

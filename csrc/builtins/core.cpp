@@ -15,7 +15,7 @@ namespace cdynamo {
 namespace {
 
 Value* builtinLen(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "len", 1, 1);
+  expectArgs(a, 1, 1);
   return t.integer(length(t, a.args[0]));
 }
 
@@ -29,7 +29,7 @@ PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
 }
 
 Value* builtinGetattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "getattr", 2, 3);
+  expectArgs(a, 2, 3);
   PyObject* name = nameArgument(t, a.args[1], "getattr");
   if (a.args.size() == 2) return getAttr(t, a.args[0], name);
   Value* v = getAttrOrNull(t, a.args[0], name);
@@ -37,24 +37,24 @@ Value* builtinGetattr(Trace& t, CallArgs& a) {
 }
 
 Value* builtinHasattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "hasattr", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(getAttrOrNull(t, a.args[0], nameArgument(t, a.args[1], "hasattr")) != nullptr);
 }
 
 Value* builtinSetattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "setattr", 3, 3);
+  expectArgs(a, 3, 3);
   setAttr(t, a.args[0], nameArgument(t, a.args[1], "setattr"), a.args[2]);
   return t.none();
 }
 
 Value* builtinDelattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "delattr", 2, 2);
+  expectArgs(a, 2, 2);
   delAttr(t, a.args[0], nameArgument(t, a.args[1], "delattr"));
   return t.none();
 }
 
 Value* builtinCallable(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "callable", 1, 1);
+  expectArgs(a, 1, 1);
   Value* v = a.args[0];
   switch (v->kind) {
     case Kind::Function:
@@ -153,7 +153,7 @@ Value* builtinComplex(Trace& t, CallArgs& a) {
   return t.typeOf(v) == &PyComplex_Type ? v : viaNative(t, number, typeObject(PyComplex_Type), "__complex__");
 }
 Value* builtinBool(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "bool", 0, 1);
+  expectArgs(a, 0, 1);
   if (Value* v = asNumber(t, a, PyBool_Type)) return v;
   return t.boolean(!a.args.empty() && truth(t, a.args[0]));
 }
@@ -164,12 +164,12 @@ Value* builtinStr(Trace& t, CallArgs& a) {
 }
 Value* builtinBytes(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__"); }
 Value* builtinRepr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "repr", 1, 1);
+  expectArgs(a, 1, 1);
   return repr(t, a.args[0]);
 }
 Value* builtinFormat(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "format", 1, 2);
-  if (a.args.size() > 1 && !PyType_IsSubtype(t.typeOf(a.args[1]), &PyUnicode_Type))
+  expectArgs(a, 1, 2);
+  if (a.args.size() > 1 && !isLateText(a.args[1]) && !PyType_IsSubtype(t.typeOf(a.args[1]), &PyUnicode_Type))
     raise(t, PyExc_TypeError, std::string("format() argument 2 must be str, not ") + t.typeOf(a.args[1])->tp_name);
   return format(t, a.args[0], a.args.size() > 1 ? a.args[1] : nullptr, 0);
 }
@@ -180,7 +180,7 @@ PyObject* builtinObject(const char* name) {
 }
 
 Value* builtinAbs(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "abs", 1, 1);
+  expectArgs(a, 1, 1);
   static PyObject* abs = PyUnicode_InternFromString("abs");
   if (isTensor(a.args[0])) return recordOp(t, abs, true, a);
   if (isArray(a.args[0])) return arrayOperator(t, "abs", {a.args[0]});
@@ -196,7 +196,7 @@ Value* builtinRound(Trace& t, CallArgs& a) {
 }
 
 Value* builtinDivmod(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "divmod", 2, 2);
+  expectArgs(a, 2, 2);
   if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
   for (int side = 0; side < 2; side++) {
     Value *self = a.args[static_cast<size_t>(side)], *other = a.args[static_cast<size_t>(1 - side)];
@@ -214,7 +214,7 @@ Value* builtinPow(Trace& t, CallArgs& a) {
 }
 
 Value* builtinHash(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "hash", 1, 1);
+  expectArgs(a, 1, 1);
   DictKey k = t.keyOf(a.args[0]);
   if (!k.constant && !hasExactHash(t, a.args[0])) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
   return t.integer(k.hash);
@@ -226,7 +226,7 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
   Value* key = a.takeKeyword("key");
   Value* fallback = a.takeKeyword("default");
   if (key && isReal(key, Py_None)) key = nullptr;
-  expectArgs(t, a, name, 1, SIZE_MAX);
+  expectArgs(a, 1, SIZE_MAX);
   if (fallback && a.args.size() > 1)
     raise(t, PyExc_TypeError, std::string("Cannot specify a default for ") + name + "() with multiple positional arguments");
   std::vector<Value*> items = a.args.size() == 1 ? itemsOf(t, a.args[0]) : a.args;
@@ -254,7 +254,7 @@ Value* builtinMax(Trace& t, CallArgs& a) { return extremum(t, a, Py_GT, "max"); 
 
 Value* builtinSum(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
-  expectArgs(t, a, "sum", 1, 2);
+  expectArgs(a, 1, 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
   std::vector<Value*> items = itemsOf(t, a.args[0]);
@@ -273,7 +273,7 @@ Value* builtinSum(Trace& t, CallArgs& a) {
 }
 
 Value* builtinAny(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "any", 1, 1);
+  expectArgs(a, 1, 1);
   Value* it = iterate(t, a.args[0]);
   while (Value* v = next(t, it))
     if (truth(t, v)) return t.boolean(true);
@@ -281,78 +281,47 @@ Value* builtinAny(Trace& t, CallArgs& a) {
 }
 
 Value* builtinAll(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "all", 1, 1);
+  expectArgs(a, 1, 1);
   Value* it = iterate(t, a.args[0]);
   while (Value* v = next(t, it))
     if (!truth(t, v)) return t.boolean(false);
   return t.boolean(true);
 }
 
-}  // namespace
-
-std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse) {
-  struct Row {
-    Value* key;
-    Value* item;
-  };
-  std::vector<Row> rows;
-  for (Value* v : items) rows.push_back({key ? call1(t, key, v) : v, v});
-  if (reverse) std::reverse(rows.begin(), rows.end());
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& x, const Row& y) { return truth(t, compareOp(t, Py_LT, x.key, y.key)); });
-  if (reverse) std::reverse(rows.begin(), rows.end());
-  items.clear();
-  for (const Row& r : rows) items.push_back(r.item);
-  return items;
-}
-
-namespace {
-
 Value* builtinSorted(Trace& t, CallArgs& a) {
   Value* key = a.takeKeyword("key");
   Value* reverse = a.takeKeyword("reverse");
-  expectArgs(t, a, "sorted", 1, 1);
-  if (key && isReal(key, Py_None)) key = nullptr;
-  return t.list(sortedItems(t, key ? itemsOf(t, a.args[0]) : unorderedItems(t, a.args[0]), key, reverse && truth(t, reverse)));
+  expectArgs(a, 1, 1);
+  if (key && isSame(t, key, t.none())) key = nullptr;
+  // The order of a set matters, unless its items have one of their own.
+  bool ordered = !key && asSet(a.args[0]);
+  std::vector<Value*> items = ordered ? unorderedItems(t, a.args[0]) : itemsOf(t, a.args[0]);
+  for (size_t i = 0; ordered && i < items.size(); i++)
+    ordered = t.typeOf(items[i]) == t.typeOf(items[0]) && (t.typeOf(items[i]) == &PyUnicode_Type || t.typeOf(items[i]) == &PyLong_Type);
+  if (!ordered && asSet(a.args[0])) items = itemsOf(t, a.args[0]);
+  return t.list(sortedItems(t, std::move(items), key, reverse && indexArgument(t, reverse) != 0));
 }
 
 // ---- constructors of containers --------------------------------------------------------------------------------------
 
 Value* builtinList(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "list", 0, 1);
+  expectArgs(a, 0, 1);
   return t.list(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
 }
 
 Value* builtinTuple(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "tuple", 0, 1);
+  expectArgs(a, 0, 1);
   if (!a.args.empty() && a.args[0]->kind == Kind::Tuple && as<TupleValue>(a.args[0])->type == &PyTuple_Type) return a.args[0];
   return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
 }
 
 Value* sizeNew(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "Size", 0, 1);
+  expectArgs(a, 0, 1);
   return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]), sizeType());
 }
 
-Value* makeSet(Trace& t, CallArgs& a, PyTypeObject* type) {
-  auto* s = t.make<SetValue>();
-  s->type = type;
-  if (!a.args.empty())
-    for (Value* v : unorderedItems(t, a.args[0])) t.setAdd(s, t.keyOf(v));
-  // From another set or a dict, CPython sizes the table first: another order.
-  s->replayable = a.args.empty() || !(asSet(a.args[0]) || asDict(a.args[0]) || (isReal(a.args[0]) && PyAnySet_Check(realObject(a.args[0]))));
-  return s;
-}
-Value* builtinSet(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "set", 0, 1);
-  return makeSet(t, a, &PySet_Type);
-}
-Value* builtinFrozenset(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "frozenset", 0, 1);
-  return makeSet(t, a, &PyFrozenSet_Type);
-}
-
 Value* builtinSlice(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "slice", 1, 3);
+  expectArgs(a, 1, 3);
   if (a.args.size() == 1) return t.make<SliceValue>(t.none(), a.args[0], t.none());
   return t.make<SliceValue>(a.args[0], a.args[1], a.args.size() > 2 ? a.args[2] : t.none());
 }
@@ -385,7 +354,7 @@ Value* builtinProperty(Trace& t, CallArgs& a) {
 // property.getter, .setter, .deleter: a copy with another part.
 template <int part>
 Value* propertyWith(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "property", 2, 2);
+  expectArgs(a, 2, 2);
   if (a.args[0]->kind != Kind::Property) unsupported(BreakReason::MethodCall, "a new part of " + describe(a.args[0]));
   auto* from = as<PropertyValue>(a.args[0]);
   auto* p = t.make<PropertyValue>(&PyProperty_Type, part == 0 ? a.args[1] : from->get);
@@ -394,16 +363,26 @@ Value* propertyWith(Trace& t, CallArgs& a) {
   p->doc = from->doc;
   return p;
 }
-Value* builtinStaticmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyStaticMethod_Type, a.args.at(0)); }
-Value* builtinClassmethod(Trace& t, CallArgs& a) { return t.make<PropertyValue>(&PyClassMethod_Type, a.args.at(0)); }
+Value* builtinStaticmethod(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.make<PropertyValue>(&PyStaticMethod_Type, a.args[0]);
+}
+Value* builtinClassmethod(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.make<PropertyValue>(&PyClassMethod_Type, a.args[0]);
+}
+Value* builtinObjectType(Trace& t, CallArgs& a) {
+  expectArgs(a, 0, 0);
+  return t.real(checked(PyObject_CallNoArgs(typeObject(PyBaseObject_Type))));
+}
 
 Value* builtinGlobals(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "globals", 0, 0);
+  expectArgs(a, 0, 0);
   return t.frame->globalsDict;
 }
 
 Value* builtinLocals(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "locals", 0, 0);
+  expectArgs(a, 0, 0);
   if (t.frame->names) return t.frame->names;
   DictValue* d = t.dict();
   for (size_t i = 0; i < t.frame->locals.size(); i++) {
@@ -416,63 +395,66 @@ Value* builtinLocals(Trace& t, CallArgs& a) {
 
 Value* builtinVars(Trace& t, CallArgs& a) {
   if (a.args.empty()) return builtinLocals(t, a);
-  expectArgs(t, a, "vars", 1, 1);
-  return getAttr(t, a.args[0], "__dict__");
+  expectArgs(a, 1, 1);
+  static PyObject* name = PyUnicode_InternFromString("__dict__");
+  Value* dict = getAttrOrNull(t, a.args[0], name);
+  if (!dict) raise(t, PyExc_TypeError, "vars() argument must have __dict__ attribute");
+  return dict;
 }
 
 // ---- operator module -------------------------------------------------------------------------------------------------
 
 template <int op>
 Value* operatorBinary(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "operator", 2, 2);
+  expectArgs(a, 2, 2);
   return binaryOp(t, op, a.args[0], a.args[1]);
 }
 template <int op>
 Value* operatorCompare(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "operator", 2, 2);
+  expectArgs(a, 2, 2);
   return compareOp(t, op, a.args[0], a.args[1]);
 }
 template <char op>
 Value* operatorUnary(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "operator", 1, 1);
+  expectArgs(a, 1, 1);
   return unaryOp(t, op, a.args[0]);
 }
 Value* operatorGetitem(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "getitem", 2, 2);
+  expectArgs(a, 2, 2);
   return getItem(t, a.args[0], a.args[1]);
 }
 Value* operatorSetitem(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "setitem", 3, 3);
+  expectArgs(a, 3, 3);
   setItem(t, a.args[0], a.args[1], a.args[2]);
   return t.none();
 }
 Value* operatorDelitem(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "delitem", 2, 2);
+  expectArgs(a, 2, 2);
   delItem(t, a.args[0], a.args[1]);
   return t.none();
 }
 Value* operatorNot(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "not_", 1, 1);
+  expectArgs(a, 1, 1);
   return t.boolean(!truth(t, a.args[0]));
 }
 Value* operatorTruth(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "truth", 1, 1);
+  expectArgs(a, 1, 1);
   return t.boolean(truth(t, a.args[0]));
 }
 Value* operatorIs(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "is_", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(isSame(t, a.args[0], a.args[1]));
 }
 Value* operatorIsNot(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "is_not", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(!isSame(t, a.args[0], a.args[1]));
 }
 Value* operatorContains(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "contains", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(contains(t, a.args[0], a.args[1]));
 }
 Value* operatorIndex(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "index", 1, 1);
+  expectArgs(a, 1, 1);
   if (asInteger(t, a.args[0])) return a.args[0];
   if (isTensor(a.args[0])) unsupported(BreakReason::TensorAsIndex, "operator.index of a tensor");
   Value* m = specialMethod(t, a.args[0], "__index__");
@@ -510,8 +492,6 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.sorted", builtinSorted);
   table.add("builtins.list", builtinList);
   table.add("builtins.tuple", builtinTuple);
-  table.add("builtins.set", builtinSet);
-  table.add("builtins.frozenset", builtinFrozenset);
   table.add("builtins.slice", builtinSlice);
   table.add("builtins.range", builtinRange);
   table.add("builtins.property", builtinProperty);
@@ -524,9 +504,12 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.getter", propertyWith<0>);
   table.add("builtins.property.setter", propertyWith<1>);
   table.add("builtins.property.deleter", propertyWith<2>);
+  table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "builtins.object", "os.fspath"})
+                           "torch.iinfo", "torch.device", "sys.intern", "os.fspath", "re._compile",
+                           "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta", "datetime.timezone", "operator.length_hint",
+                           "_string.formatter_field_name_split", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

@@ -7,20 +7,20 @@ namespace cdynamo {
 namespace {
 
 Value* sysExcInfo(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "sys.exc_info", 0, 0);
+  expectArgs(a, 0, 0);
   Value* handled = t.topmostHandled();
   if (!handled) return t.tuple({t.none(), t.none(), t.none()});
   return t.tuple({typeValue(t, handled), handled, t.tracebackOf(handled)});
 }
 
 Value* sysException(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "sys.exception", 0, 0);
+  expectArgs(a, 0, 0);
   Value* handled = t.topmostHandled();
   return handled ? handled : t.none();
 }
 
 Value* withTraceback(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "BaseException.with_traceback", 2, 2);
+  expectArgs(a, 2, 2);
   setAttr(t, a.args[0], t.keep(checked(PyUnicode_InternFromString("__traceback__"))), a.args[1]);
   return a.args[0];
 }

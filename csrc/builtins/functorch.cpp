@@ -53,7 +53,7 @@ Value* loadDecompositions(Trace& t, CallArgs&) {
 }
 
 Value* incrementNesting(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_vmap_increment_nesting", 2, 2);
+  expectArgs(a, 2, 2);
   addNode(t, "_vmap_increment_nesting", a.args);
   t.journal.set(t.vmapLevel, t.vmapLevel + 1);
   return t.integer(t.vmapLevel);
@@ -67,7 +67,7 @@ Value* decrementNesting(Trace& t, CallArgs&) {
 }
 
 Value* addBatchDim(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_add_batch_dim", 3, 3);
+  expectArgs(a, 3, 3);
   if (!isTensor(a.args[0])) unsupported(BreakReason::FunctorchOperand, "vmap over " + describe(a.args[0]));
   auto* tensor = as<TensorValue>(a.args[0]);
   t.observe(tensor);
@@ -82,7 +82,7 @@ Value* addBatchDim(Trace& t, CallArgs& a) {
 }
 
 Value* removeBatchDim(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_remove_batch_dim", 4, 4);
+  expectArgs(a, 4, 4);
   if (!isTensor(a.args[0])) unsupported(BreakReason::FunctorchOperand, "a vmap result that is " + describe(a.args[0]));
   auto* tensor = as<TensorValue>(a.args[0]);
   t.observe(tensor);

@@ -21,9 +21,16 @@ IteratorValue* itertool(Trace& t, IteratorValue::What what, const char* type) {
   return iterator(t, what, reinterpret_cast<PyTypeObject*>(importedObject("itertools", type)));
 }
 
+bool isInt(Trace& t, Value* v) { return PyType_IsSubtype(t.typeOf(v), &PyLong_Type) != 0; }
+
+bool isCallable(Trace& t, Value* v) {
+  return v->kind == Kind::Function || v->kind == Kind::BoundMethod || v->kind == Kind::Property || t.typeOf(v)->tp_call != nullptr;
+}
+
 Value* builtinIter(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "iter", 1, 2);
+  expectArgs(a, 1, 2);
   if (a.args.size() == 1) return iterate(t, a.args[0]);
+  if (!isCallable(t, a.args[0])) raise(t, PyExc_TypeError, "iter(v, w): v must be callable");
   auto* it = iterator(t, IteratorValue::CallIter, &PyCallIter_Type);
   it->subject = a.args[0];
   it->inputs = {a.args[1]};
@@ -35,9 +42,10 @@ Value* builtinIter(Trace& t, CallArgs& a) {
 Value* generatorResult(Value* v) { return v->kind == Kind::Generator ? as<GeneratorValue>(v)->frame->result : nullptr; }
 
 Value* builtinNext(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "next", 1, 2);
-  if (a.args[0]->kind != Kind::Iterator && a.args[0]->kind != Kind::Generator && a.args[0]->kind != Kind::Instance && !isReal(a.args[0]))
-    raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object is not an iterator");
+  expectArgs(a, 1, 2);
+  Value* v = a.args[0];
+  bool iterator = v->kind == Kind::Iterator || v->kind == Kind::Generator || v->kind == Kind::Instance || (isReal(v) && PyIter_Check(realObject(v)));
+  if (!iterator) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object is not an iterator");
   if (Value* v = next(t, a.args[0])) return v;
   if (a.args.size() > 1) return a.args[1];
   stopIteration(t, generatorResult(a.args[0]));
@@ -45,6 +53,7 @@ Value* builtinNext(Trace& t, CallArgs& a) {
 
 Value* builtinZip(Trace& t, CallArgs& a) {
   Value* strict = a.takeKeyword("strict");
+  noKeywords(a);
   auto* it = iterator(t, IteratorValue::Zip, &PyZip_Type);
   it->strict = strict && truth(t, strict);
   for (Value* v : a.args) it->inputs.push_back(iterate(t, v));
@@ -55,16 +64,25 @@ Value* builtinEnumerate(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
   Value* iterable = a.takeKeyword("iterable");
   if (iterable) a.args.insert(a.args.begin(), iterable);
-  expectArgs(t, a, "enumerate", 1, 2);
-  if (a.args.size() > 1) start = a.args[1];
+  expectArgs(a, 1, 2);
+  if (a.args.size() > 1) {
+    if (start) throw WrongArguments{};
+    start = a.args[1];
+  }
   auto* it = iterator(t, IteratorValue::Enumerate, &PyEnum_Type);
+  if (start) {
+    Value* index = indexValue(t, start);
+    if (!index) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(start)->tp_name + "' object cannot be interpreted as an integer");
+    std::optional<long long> n = asInteger(t, index);
+    if (!n || *n > INT64_MAX / 2) unsupported(BreakReason::BuiltinCall, "enumerate() from a very large number");
+    it->position = *n;
+  }
   it->inputs = {iterate(t, a.args[0])};
-  it->position = start ? asInteger(t, start).value_or(0) : 0;
   return it;
 }
 
 Value* builtinMap(Trace& t, CallArgs& a) {
-  if (a.args.size() < 2) raise(t, PyExc_TypeError, "map() must have at least two arguments.");
+  expectArgs(a, 2, SIZE_MAX);
   auto* it = iterator(t, IteratorValue::Map, &PyMap_Type);
   it->subject = a.args[0];
   for (size_t i = 1; i < a.args.size(); i++) it->inputs.push_back(iterate(t, a.args[i]));
@@ -72,7 +90,7 @@ Value* builtinMap(Trace& t, CallArgs& a) {
 }
 
 Value* filterOf(Trace& t, CallArgs& a, bool inverted) {
-  expectArgs(t, a, "filter", 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = inverted ? itertool(t, IteratorValue::Filter, "filterfalse") : iterator(t, IteratorValue::Filter, &PyFilter_Type);
   it->subject = a.args[0];
   it->inputs = {iterate(t, a.args[1])};
@@ -83,7 +101,7 @@ Value* builtinFilter(Trace& t, CallArgs& a) { return filterOf(t, a, false); }
 Value* filterFalse(Trace& t, CallArgs& a) { return filterOf(t, a, true); }
 
 Value* builtinReversed(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "reversed", 1, 1);
+  expectArgs(a, 1, 1);
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
@@ -134,12 +152,13 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
 // ---- itertools -------------------------------------------------------------------------------------------------------
 
 Value* chain(Trace& t, CallArgs& a) {
+  noKeywords(a);
   auto* it = itertool(t, IteratorValue::Chain, "chain");
   it->subjectOf = iterate(t, t.tuple(a.args));
   return it;
 }
 Value* chainFromIterable(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "from_iterable", 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = itertool(t, IteratorValue::Chain, "chain");
   it->subjectOf = iterate(t, a.args[1]);
   return it;
@@ -147,8 +166,16 @@ Value* chainFromIterable(Trace& t, CallArgs& a) {
 Value* count(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
   Value* step = a.takeKeyword("step");
+  if ((start && !a.args.empty()) || (step && a.args.size() > 1)) throw WrongArguments{};
+  expectArgs(a, 0, 2);
   if (!a.args.empty()) start = a.args[0];
   if (a.args.size() > 1) step = a.args[1];
+  for (Value* v : {start, step}) {
+    if (v && isTensor(v)) unsupported(BreakReason::BuiltinCall, "itertools.count from a tensor");
+    PyNumberMethods* number = v ? t.typeOf(v)->tp_as_number : nullptr;
+    bool isNumber = number && (number->nb_index || number->nb_int || number->nb_float || PyType_IsSubtype(t.typeOf(v), &PyComplex_Type));
+    if (v && !isNumber) raise(t, PyExc_TypeError, "a number is required");
+  }
   auto* it = itertool(t, IteratorValue::Count, "count");
   auto s = start ? asInteger(t, start) : std::optional<long long>(0);
   auto d = step ? asInteger(t, step) : std::optional<long long>(1);
@@ -163,62 +190,75 @@ Value* count(Trace& t, CallArgs& a) {
 }
 Value* repeat(Trace& t, CallArgs& a) {
   Value* times = a.takeKeyword("times");
-  expectArgs(t, a, "repeat", 1, 2);
+  if (Value* object = a.takeKeyword("object")) a.args.insert(a.args.begin(), object);
+  expectArgs(a, 1, 2);
+  if (times && a.args.size() > 1) throw WrongArguments{};
   if (a.args.size() > 1) times = a.args[1];
   auto* it = itertool(t, IteratorValue::Repeat, "repeat");
   it->subject = a.args[0];
-  it->stop = times ? std::max(0LL, asInteger(t, times).value_or(0)) : -1;
+  it->stop = times ? std::max(0LL, indexArgument(t, times)) : -1;
   return it;
 }
 Value* islice(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "islice", 2, 4);
-  auto number = [&](size_t i, long long fallback) {
-    if (i >= a.args.size() || isReal(a.args[i], Py_None)) return fallback;
-    std::optional<long long> n = asInteger(t, a.args[i]);
-    if (!n || *n < 0) raise(t, PyExc_ValueError, "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.");
+  expectArgs(a, 2, 4);
+  bool onlyStop = a.args.size() == 2;
+  // A bound: None is -1; anything else than an int from 0 on is refused.
+  auto number = [&](size_t i, const char* words) -> long long {
+    if (i >= a.args.size() || isSame(t, a.args[i], t.none())) return -1;
+    Value* index = indexValue(t, a.args[i]);
+    std::optional<long long> n = index ? asInteger(t, index) : std::nullopt;
+    if (!n || *n < 0) raise(t, PyExc_ValueError, words);
     return *n;
   };
+  const char* indices = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.";
+  const char* stops = "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.";
+  // CPython looks at the start first, but says that the stop is no int before it says what is wrong with the start.
+  long long stop = -1, start = 0, step = 1;
+  if (onlyStop) {
+    stop = number(1, stops);
+  } else {
+    if (!isSame(t, a.args[2], t.none()) && !isInt(t, a.args[2])) raise(t, PyExc_ValueError, stops);
+    start = std::max(0LL, number(1, indices));
+    stop = number(2, indices);
+    if (a.args.size() > 3 && !isSame(t, a.args[3], t.none())) {
+      step = number(3, "Step for islice() must be a positive integer or None.");
+      if (step == 0) raise(t, PyExc_ValueError, "Step for islice() must be a positive integer or None.");
+    }
+  }
   auto* it = itertool(t, IteratorValue::Islice, "islice");
   it->inputs = {iterate(t, a.args[0])};
-  if (a.args.size() == 2) {
-    it->stop = number(1, -1);
-  } else {
-    it->position = number(1, 0);
-    it->stop = number(2, -1);
-    it->step = number(3, 1);
-  }
+  it->position = start;
+  it->stop = stop;
+  it->step = step;
   return it;
 }
 
 Value* cycle(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "cycle", 1, 1);
+  expectArgs(a, 1, 1);
   auto* it = itertool(t, IteratorValue::Cycle, "cycle");
   it->inputs = {iterate(t, a.args[0])};
   it->subject = t.list({});
   return it;
 }
 
-// Keyword arguments by name behind the positional ones; what is not given is None.
-void placeKeywords(CallArgs& a, Trace& t, std::initializer_list<const char*> names) {
+// Keyword arguments by name behind the positional ones.
+void placeKeywords(CallArgs& a, std::initializer_list<const char*> names) {
   size_t at = 0;
   for (const char* name : names) {
-    if (at == a.args.size() && at > 0) {
-      Value* v = a.takeKeyword(name);
-      a.args.push_back(v ? v : t.none());
-    } else if (at == a.args.size()) {
-      if (Value* v = a.takeKeyword(name)) a.args.push_back(v);
-    }
-    at++;
+    if (at++ < a.args.size()) continue;
+    Value* v = a.takeKeyword(name);
+    if (!v) return;
+    a.args.push_back(v);
   }
 }
 
 Value* accumulate(Trace& t, CallArgs& a) {
   Value* initial = a.takeKeyword("initial");
-  placeKeywords(a, t, {"iterable", "func"});
-  expectArgs(t, a, "accumulate", 1, 2);
+  placeKeywords(a, {"iterable", "func"});
+  expectArgs(a, 1, 2);
   auto* it = itertool(t, IteratorValue::Accumulate, "accumulate");
   it->inputs = {iterate(t, a.args[0])};
-  it->subject = a.args.at(1);
+  it->subject = a.args.size() > 1 ? a.args[1] : t.none();
   it->strict = initial && !isReal(initial, Py_None);
   if (it->strict) it->subjectOf = initial;
   return it;
@@ -228,7 +268,7 @@ Value* accumulate(Trace& t, CallArgs& a) {
 template <IteratorValue::What what>
 Value* withFunction(Trace& t, CallArgs& a) {
   const char* name = what == IteratorValue::StarMap ? "starmap" : what == IteratorValue::TakeWhile ? "takewhile" : "dropwhile";
-  expectArgs(t, a, name, 2, 2);
+  expectArgs(a, 2, 2);
   auto* it = itertool(t, what, name);
   it->subject = a.args[0];
   it->inputs = {iterate(t, a.args[1])};
@@ -236,15 +276,15 @@ Value* withFunction(Trace& t, CallArgs& a) {
 }
 
 Value* compress(Trace& t, CallArgs& a) {
-  placeKeywords(a, t, {"data", "selectors"});
-  expectArgs(t, a, "compress", 2, 2);
+  placeKeywords(a, {"data", "selectors"});
+  expectArgs(a, 2, 2);
   auto* it = itertool(t, IteratorValue::Compress, "compress");
   it->inputs = {iterate(t, a.args[0]), iterate(t, a.args[1])};
   return it;
 }
 
 Value* pairwise(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "pairwise", 1, 1);
+  expectArgs(a, 1, 1);
   auto* it = itertool(t, IteratorValue::Pairwise, "pairwise");
   it->inputs = {iterate(t, a.args[0])};
   return it;
@@ -252,7 +292,7 @@ Value* pairwise(Trace& t, CallArgs& a) {
 
 Value* zipLongest(Trace& t, CallArgs& a) {
   Value* fill = a.takeKeyword("fillvalue");
-  noKeywords(t, a, "zip_longest");
+  noKeywords(a);
   auto* it = itertool(t, IteratorValue::ZipLongest, "zip_longest");
   for (Value* v : a.args) it->inputs.push_back(iterate(t, v));
   it->subject = fill ? fill : t.none();
@@ -288,14 +328,18 @@ IteratorValue* rows(Trace& t, const char* name, const std::vector<Value*>& itera
 
 Value* product(Trace& t, CallArgs& a) {
   Value* repeat = a.takeKeyword("repeat");
-  noKeywords(t, a, "product");
+  noKeywords(a);
   return rows(t, "product", a.args, repeat ? std::optional<long long>(indexArgument(t, repeat)) : std::nullopt, true);
 }
 
 Value* chosenRows(Trace& t, CallArgs& a, const char* name, bool optional) {
-  placeKeywords(a, t, {"iterable", "r"});
-  expectArgs(t, a, name, 2, 2);
-  bool all = optional && isReal(a.args[1], Py_None);
+  placeKeywords(a, {"iterable", "r"});
+  expectArgs(a, optional ? 1 : 2, 2);
+  bool all = optional && (a.args.size() < 2 || isSame(t, a.args[1], t.none()));
+  if (optional && !all) {
+    a.args[0] = t.tuple(itemsOf(t, a.args[0]));  // read before r is looked at
+    if (!isInt(t, a.args[1])) raise(t, PyExc_TypeError, "Expected int as r");
+  }
   return rows(t, name, {a.args[0]}, all ? std::nullopt : std::optional<long long>(indexArgument(t, a.args[1])), false);
 }
 Value* permutations(Trace& t, CallArgs& a) { return chosenRows(t, a, "permutations", true); }
@@ -414,6 +458,12 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.add("itertools.combinations_with_replacement", combinationsWithReplacement);
   for (const char* name : {"groupby", "tee"}) table.addPolyfill((std::string("itertools.") + name).c_str(), name);
   for (const char* name : {"itemgetter", "attrgetter", "methodcaller"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
+  for (const char* name : {"indexOf", "countOf", "iconcat", "call"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
+  for (const char* name : {"bisect_left", "bisect_right", "insort_left", "insort_right"})
+    table.addPolyfill((std::string("_bisect.") + name).c_str(), name);
+  for (const char* name : {"heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heappop_max", "_heapify_max", "_heapreplace_max"})
+    table.addPolyfill((std::string("_heapq.") + name).c_str(), name[0] == '_' ? name + 1 : name);
+  table.addPolyfill("builtins.object.__reduce_ex__", "reduce_object");
   table.addPolyfill("functools.cmp_to_key", "cmp_to_key");
   table.addPolyfill("math.prod", "prod");
   table.addPolyfill("collections._count_elements", "count_elements");

@@ -27,7 +27,7 @@ Value* idOfFresh(Trace& t, Value* v) {
 }
 
 Value* builtinId(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "id", 1, 1);
+  expectArgs(a, 1, 1);
   Value* v = a.args[0];
   PyObject* object = nullptr;
   auto* heap = dynamic_cast<HeapValue*>(v);
@@ -49,7 +49,7 @@ Value* builtinId(Trace& t, CallArgs& a) {
 
 // descriptor.__get__(instance, owner=None)
 Value* descriptorGet(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__get__", 2, 3);
+  expectArgs(a, 2, 3);
   Value *instance = a.args[1], *owner = a.args.size() > 2 ? a.args[2] : t.none();
   bool noInstance = isReal(instance, Py_None), noOwner = isReal(owner, Py_None);
   if (noInstance && noOwner) raise(t, PyExc_TypeError, "__get__(None, None) is invalid");
@@ -79,7 +79,7 @@ Value* descriptorGet(Trace& t, CallArgs& a) {
 }
 
 Value* superGet(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__get__", 2, 3);
+  expectArgs(a, 2, 3);
   if (a.args[0]->kind != Kind::Super) unsupported(BreakReason::UnboundSuper, "super().__get__ of " + describe(a.args[0]));
   auto* s = as<SuperValue>(a.args[0]);
   if (s->self || isReal(a.args[1], Py_None)) return s;
@@ -89,7 +89,7 @@ Value* superGet(Trace& t, CallArgs& a) {
 
 // typing.NewType("X", int)(v)
 Value* identityFunction(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_idfunc", 1, 1);
+  expectArgs(a, 1, 1);
   return a.args[0];
 }
 
@@ -123,7 +123,7 @@ Value* processDataclass(Trace& t, CallArgs& a) {
 
 // copy.deepcopy(tensor) where the tensor has its memory to itself.
 Value* tensorDeepcopy(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__deepcopy__", 2, 2);
+  expectArgs(a, 2, 2);
   auto* tensor = isTensor(a.args[0]) ? as<TensorValue>(a.args[0]) : nullptr;
   DictValue* memo = asDict(a.args[1]);
   if (!tensor || !memo || tensor->type != tensorType() || tensor->base || tensor->viewed || !tensor->attrs.empty())

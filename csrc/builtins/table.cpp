@@ -1,7 +1,9 @@
 #include "builtins/table.h"
 
+#include <cstddef>
 #include <cstring>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
@@ -40,6 +42,7 @@ ObjectRef resolve(const char* path) {
     }
   }
   PyErr_Clear();
+  if (object && Py_TYPE(object.get()) == &PyStaticMethod_Type) object = ObjectRef::steal(PyObject_GetAttrString(object.get(), "__func__"));
   return object;
 }
 
@@ -50,6 +53,8 @@ BuiltinTable& BuiltinTable::get() {
     BuiltinTable made;
     addCoreBuiltins(made);
     addContainerMethods(made);
+    addDequeMethods(made);
+    addSetMethods(made);
     addTypeBuiltins(made);
     addObjectBuiltins(made);
     addIteratorBuiltins(made);
@@ -64,6 +69,8 @@ BuiltinTable& BuiltinTable::get() {
     addExceptionBuiltins(made);
     addImportBuiltins(made);
     addTorchFunctionBuiltins(made);
+    addSlotMethods(made);
+    addLibraryFunctions(made);
     return made;
   }();
   return table;
@@ -93,25 +100,81 @@ void BuiltinTable::addPolyfill(const char* path, const char* polyfill) {
   polyfills_[object.release()] = function.release();
 }
 
-void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, size_t most) {
-  size_t n = args.args.size();
-  if (!args.kwargs.empty()) {
-    const char* key = PyUnicode_AsUTF8(args.kwargs[0].first);
-    raise(t, PyExc_TypeError, std::string(name) + "() got an unexpected keyword argument '" + (key ? key : "?") + "'");
-  }
-  if (n >= least && n <= most) return;
-  if (least == most)
-    raise(t, PyExc_TypeError,
-          std::string(name) + (least == 1 ? "() takes exactly one argument (" : " expected " + std::to_string(least) + " arguments, got ") +
-              std::to_string(n) + (least == 1 ? " given)" : ""));
-  raise(t, PyExc_TypeError,
-        std::string(name) + " expected at " + (n < least ? "least " + std::to_string(least) : "most " + std::to_string(most)) + " argument" +
-            ((n < least ? least : most) == 1 ? "" : "s") + ", got " + std::to_string(n));
+void expectArgs(const CallArgs& args, size_t least, size_t most) {
+  if (!args.kwargs.empty() || args.args.size() < least || args.args.size() > most) throw WrongArguments{};
 }
 
-void noKeywords(Trace& t, const CallArgs& args, const char* name) {
-  if (!args.kwargs.empty()) raise(t, PyExc_TypeError, std::string(name) + "() takes no keyword arguments");
+void noKeywords(const CallArgs& args) {
+  if (!args.kwargs.empty()) throw WrongArguments{};
 }
+
+namespace {
+
+PyMethodDef* methodDef(PyObject* callable) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (kind == &PyMethodDescr_Type || kind == &PyClassMethodDescr_Type) return reinterpret_cast<PyMethodDescrObject*>(callable)->d_method;
+  return PyCFunction_Check(callable) ? reinterpret_cast<PyCFunctionObject*>(callable)->m_ml : nullptr;
+}
+
+// What can be said of a call before its handler runs: self is of the method's type, and how many arguments it takes at all.
+bool fits(Trace& t, PyObject* callable, const CallArgs& args) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  bool method = kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
+  if (method && args.args.empty()) return false;
+  if (method && !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type)) return false;
+  PyMethodDef* def = methodDef(callable);
+  if (!def) return true;
+  size_t n = args.args.size() - (method || kind == &PyClassMethodDescr_Type);
+  if (!(def->ml_flags & METH_KEYWORDS) && !args.kwargs.empty()) return false;
+  return !((def->ml_flags & METH_NOARGS) && n != 0) && !((def->ml_flags & METH_O) && n != 1);
+}
+
+// An object of a builtin type to show its methods to; null where none can be made of nothing.
+ObjectRef emptyObject(PyTypeObject* type) {
+  ObjectRef made = ObjectRef::steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+// The TypeError of a call whose arguments do not fit, in CPython's words. Arguments that are no constants are shown as None: they are
+// counted before they are looked at.
+[[noreturn]] void raiseBadCall(Trace& t, PyObject* callable, const CallArgs& args) {
+  PyTypeObject* kind = Py_TYPE(callable);
+  if (PyFunction_Check(callable)) unsupported(BreakReason::UnknownFunction, "a call with arguments that are not modelled");
+  std::vector<PyObject*> arguments;
+  auto show = [&](Value* v) {
+    PyObject* copy = isTensor(v) ? nullptr : t.snapshot(v);
+    arguments.push_back(copy ? copy : Py_None);
+  };
+  for (Value* v : args.args) show(v);
+  size_t count = arguments.size();
+  ObjectRef keywords = args.kwargs.empty() ? ObjectRef() : checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
+  for (size_t i = 0; i < args.kwargs.size(); i++) {
+    show(args.kwargs[i].second);
+    PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
+  }
+  ObjectRef self;
+  if ((kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && count) {
+    PyTypeObject *type = reinterpret_cast<PyDescrObject*>(callable)->d_type, *selfType = t.typeOf(args.args[0]);
+    if (!PyType_IsSubtype(selfType, type)) {
+      const char* words = kind == &PyMethodDescr_Type ? "descriptor '%U' for '%s' objects doesn't apply to a '%s' object"
+                                                      : "descriptor '%U' requires a '%s' object but received a '%s'";
+      ObjectRef text = checked(PyUnicode_FromFormat(words, reinterpret_cast<PyDescrObject*>(callable)->d_name, type->tp_name, selfType->tp_name));
+      throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_TypeError, text.get())))};
+    }
+    self = emptyObject(type);
+    if (!self) unsupported(BreakReason::UnknownFunction, std::string("a call of a method of ") + type->tp_name + " with wrong arguments");
+    arguments[0] = self.get();
+  } else if (kind == &PyClassMethodDescr_Type && count) {
+    arguments[0] = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+  }
+  ObjectRef answer = ObjectRef::steal(PyObject_Vectorcall(callable, arguments.data(), count, keywords.get()));
+  if (!answer && PyErr_ExceptionMatches(PyExc_TypeError)) raiseCurrent(t);
+  PyErr_Clear();
+  unsupported(BreakReason::UnknownFunction, "a builtin called with arguments that it does not take");
+}
+
+}  // namespace
 
 namespace {
 
@@ -129,7 +192,8 @@ Value* lift(Trace& t, ObjectRef object) {
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) t.dictSet(d, t.keyOf(t.realShared(key)), lift(t, ObjectRef::share(value)));
     return d;
   }
-  if (PySet_CheckExact(o) || PyIter_Check(o) || PyByteArray_Check(o))
+  if (PyAnySet_CheckExact(o)) return t.setMade(std::move(object));
+  if (PyIter_Check(o) || PyByteArray_Check(o))
     unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
 }
@@ -162,6 +226,50 @@ bool isPureType(PyTypeObject* type) {
          type == &PySlice_Type;
 }
 
+// Immutable types of the library whose methods only look at constants. Their class methods may ask for the time.
+bool hasPureMethods(PyTypeObject* type) {
+  static const std::vector<PyObject*> types = [] {
+    std::vector<PyObject*> found;
+    for (auto [module, name] : {std::pair{"re", "Pattern"},
+                                {"re", "Match"},
+                                {"datetime", "date"},
+                                {"datetime", "time"},
+                                {"datetime", "datetime"},
+                                {"datetime", "timedelta"}})
+      found.push_back(importedObject(module, name));
+    return found;
+  }();
+  for (PyObject* one : types)
+    if (one == reinterpret_cast<PyObject*>(type)) return true;
+  return false;
+}
+
+// True where an argument is a function that the C code would call.
+bool givesCallable(Trace& t, const CallArgs& args) {
+  for (size_t i = 1; i < args.args.size(); i++)
+    if (args.args[i]->kind == Kind::Function || args.args[i]->kind == Kind::BoundMethod || t.typeOf(args.args[i])->tp_call) return true;
+  for (auto& [name, v] : args.kwargs)
+    if (v->kind == Kind::Function || v->kind == Kind::BoundMethod || t.typeOf(v)->tp_call) return true;
+  return false;
+}
+
+// x.__add__(y), x.__lt__(y) where x is a number or text and y nothing that its type knows: NotImplemented.
+bool isForeignOperand(Trace& t, PyObject* callable, const CallArgs& args) {
+  if (Py_TYPE(callable) != &PyWrapperDescr_Type || args.args.size() != 2 || !args.kwargs.empty()) return false;
+  auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+  PyTypeObject *type = descriptor->d_type, *other = t.typeOf(args.args[1]);
+  auto isNumber = [](PyTypeObject* one) {
+    return PyType_IsSubtype(one, &PyLong_Type) || PyType_IsSubtype(one, &PyFloat_Type) || PyType_IsSubtype(one, &PyComplex_Type);
+  };
+  bool number = isNumber(type), text = type == &PyUnicode_Type || type == &PyBytes_Type;
+  if (number ? isNumber(other) : PyType_IsSubtype(other, type)) return false;
+  const wrapperbase* base = reinterpret_cast<PyWrapperDescrObject*>(callable)->d_base;
+  bool comparison = base->offset == offsetof(PyHeapTypeObject, ht_type.tp_richcompare);
+  bool numeric = base->offset >= static_cast<int>(offsetof(PyHeapTypeObject, as_number)) &&
+                 base->offset < static_cast<int>(offsetof(PyHeapTypeObject, as_number) + sizeof(PyNumberMethods));
+  return (number && (comparison || numeric)) || (text && comparison);
+}
+
 // int.__eq__(1, instance), str.__lt__("a", instance): a comparison of a number or text with an object of a class of its own.
 bool knowsNothingOf(Trace& t, PyObject* descriptor, const CallArgs& args) {
   if (args.args.size() != 2 || !args.kwargs.empty() || args.args[1]->kind != Kind::Instance || !t.constant(args.args[0])) return false;
@@ -182,10 +290,28 @@ bool isPureModule(PyObject* callable) {
   PyObject* module = PyCFunction_GET_SELF(callable);
   if (!module || !PyModule_Check(module)) return false;
   const char* name = PyModule_GetName(module);
-  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_operator"));
+  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct"));
 }
 
 }  // namespace
+
+void checkPolyfillCall(Trace& t, PyObject* callable, PyObject* polyfill, const CallArgs& args) {
+  if (!PyFunction_Check(polyfill)) return;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(polyfill));
+  if (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) return;
+  auto* defaults = PyFunction_GET_DEFAULTS(polyfill);
+  size_t most = static_cast<size_t>(code->co_argcount), n = args.args.size();
+  size_t least = most - (defaults ? static_cast<size_t>(PyTuple_GET_SIZE(defaults)) : 0);
+  bool fit = n <= most && n + args.kwargs.size() >= least;
+  ObjectRef names = checked(PyCode_GetVarnames(code));
+  for (auto& [name, v] : args.kwargs) {
+    bool found = false;
+    for (int i = code->co_posonlyargcount; i < code->co_argcount + code->co_kwonlyargcount; i++)
+      found |= PyUnicode_Compare(PyTuple_GET_ITEM(names.get(), i), name) == 0;
+    fit &= found;
+  }
+  if (!fit) raiseBadCall(t, callable, args);
+}
 
 PyObject* polyfillOf(PyObject* callable) {
   const BuiltinTable& table = BuiltinTable::get();
@@ -221,11 +347,23 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
     if (isTensorMethod(callable) && isOverridden(t, args)) return callTorchFunction(t, callable, args);
-    return handler(t, args);
+    size_t count = args.args.size();
+    CallArgs given;
+    if (!args.kwargs.empty()) given = args;
+    try {
+      if (fits(t, callable, args)) return handler(t, args);
+    } catch (WrongArguments&) {
+    }
+    if (given.kwargs.empty()) {
+      args.args.resize(count);
+      given = std::move(args);
+    }
+    raiseBadCall(t, callable, given);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {
     known = true;
     if (callableValue && callableValue->source) t.identity(callableValue);
+    checkPolyfillCall(t, callable, polyfill, args);
     return call(t, pinnedValue(t, polyfill), args);
   }
   if (Value* v = callTorch(t, callable, callableValue, args, known); known) return v;
@@ -233,7 +371,8 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   PyTypeObject* kind = Py_TYPE(callable);
   bool pure = table.isPure(callable) || isPureModule(callable);
   if (!pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type))
-    pure = isPureType(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+    pure = isPureType(reinterpret_cast<PyDescrObject*>(callable)->d_type) ||
+           (kind == &PyMethodDescr_Type && hasPureMethods(reinterpret_cast<PyDescrObject*>(callable)->d_type) && !givesCallable(t, args));
   if (!pure && PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
@@ -253,6 +392,11 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
       if (!answer) answer = callNative(t, callable, args);
       known = answer != nullptr;
       return answer;
+    }
+    if (!fits(t, callable, args)) raiseBadCall(t, callable, args);
+    if (isForeignOperand(t, callable, args)) {
+      known = true;
+      return t.realShared(Py_NotImplemented);
     }
   }
   known = false;

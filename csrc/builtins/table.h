@@ -41,6 +41,10 @@ class BuiltinTable {
 // Each family adds its own.
 void addCoreBuiltins(BuiltinTable& table);
 void addContainerMethods(BuiltinTable& table);
+void addDequeMethods(BuiltinTable& table);
+void addSetMethods(BuiltinTable& table);
+void addSlotMethods(BuiltinTable& table);
+void addLibraryFunctions(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
@@ -74,11 +78,13 @@ bool convertNumbers(Trace& t, PyObject* callable, CallArgs& args, Value*& answer
 bool isControl(PyObject* callable);
 
 // ---- helpers for handlers ----
-// Checks the number of positional arguments (after keywords were taken) and raises CPython's kind of TypeError.
-void expectArgs(Trace& t, const CallArgs& args, const char* name, size_t least, size_t most);
+// Thrown by a handler whose arguments do not fit: the callable itself is asked for the TypeError.
+struct WrongArguments {};
+// Checks the number of positional arguments, self included, after keywords were taken.
+void expectArgs(const CallArgs& args, size_t least, size_t most);
 // Calls a C callable with constants; null where an argument is none.
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args);
-void noKeywords(Trace& t, const CallArgs& args, const char* name);
+void noKeywords(const CallArgs& args);
 // Stable, by `<` alone, as list.sort does. key null: the items themselves.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);
 

@@ -13,7 +13,7 @@ namespace cdynamo {
 namespace {
 
 Value* setFunctionState(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_set_torch_function_state", 1, 1);
+  expectArgs(a, 1, 1);
   if (!isReal(a.args[0])) unsupported(BreakReason::UnsupportedContextManager, "a state of torch function that is " + describe(a.args[0]));
   PyObject* setter = importedObject("torch._C", "_set_torch_function_state");
   ObjectRef before = checked(PyObject_CallNoArgs(importedObject("torch._C", "_get_torch_function_state")));
@@ -34,7 +34,7 @@ bool isMode(Trace& t, Value* v) {
 }
 
 Value* pushMode(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_push_on_torch_function_stack", 1, 1);
+  expectArgs(a, 1, 1);
   static PyObject* enterName = PyUnicode_InternFromString("__enter__");
   static PyObject* own = typeLookup(reinterpret_cast<PyTypeObject*>(importedObject("torch.overrides", "TorchFunctionMode")), enterName);
   // After a break the mode is entered by its own __enter__, which must do nothing else.
@@ -107,7 +107,7 @@ Value* handleTorchFunction(Trace& t, CallArgs& a) {
 // Whether a function is in one of torch's own sets of functions.
 template <const char* const& module, const char* const& name>
 Value* isListed(Trace& t, CallArgs& a) {
-  expectArgs(t, a, name, 1, 1);
+  expectArgs(a, 1, 1);
   static PyObject* listed = checked(PyObject_CallNoArgs(importedObject(module, name))).release();
   if (!isReal(a.args[0])) return t.boolean(false);
   return t.boolean(checkedStatus(PySet_Contains(listed, t.identity(a.args[0]))) != 0);

@@ -322,7 +322,7 @@ Value* tensorHash(Trace& t, CallArgs& a) {
 Value* nothing(Trace& t, CallArgs&) { return t.none(); }
 
 Value* isTorchTensor(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "is_tensor", 1, 1);
+  expectArgs(a, 1, 1);
   t.typeOf(a.args[0]);
   return t.boolean(isTensor(a.args[0]) || (isReal(a.args[0]) && isTensor(realObject(a.args[0]))));
 }

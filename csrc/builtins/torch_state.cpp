@@ -14,7 +14,7 @@ namespace {
 Value* isGradEnabled(Trace& t, CallArgs&) { return t.boolean(gradEnabled()); }
 
 Value* setGradMode(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "_set_grad_enabled", 1, 1);
+  expectArgs(a, 1, 1);
   PyObject* wanted = t.constant(a.args[0]);
   if (!wanted) unsupported(BreakReason::UnsupportedContextManager, "_set_grad_enabled with " + describe(a.args[0]));
   bool before = gradEnabled();
@@ -164,7 +164,7 @@ Value* inferenceExit(Trace& t, CallArgs& a) {
 // ---- profilers: nothing happens in a graph that a label could be put around ---------------------------------------------
 
 Value* recordFunctionEnter(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__enter__", 1, 1);
+  expectArgs(a, 1, 1);
   if (a.args[0]->kind != Kind::Instance) unsupported(BreakReason::UnsupportedContextManager, "record_function of an unknown object");
   // Entered for real by the code after a break.
   t.enterState(as<InstanceValue>(a.args[0]), {}, {}, nullptr, gradEnabled());

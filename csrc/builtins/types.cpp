@@ -20,10 +20,16 @@ Value* typeValue(Trace& t, Value* v) {
 
 namespace {
 
+[[noreturn]] void badClassInfo(Trace& t, const char* function) {
+  bool instance = std::strcmp(function, "isinstance") == 0;
+  raise(t, PyExc_TypeError,
+        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union" : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
+}
+
 // The class objects of a classinfo argument (class, tuple of them, union), flattened.
-void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
+void collectClasses(Trace& t, Value* info, const char* function, std::vector<PyObject*>& out) {
   if (asTuple(info) || (isReal(info) && PyTuple_Check(realObject(info)))) {
-    for (Value* v : itemsOf(t, info)) collectClasses(t, v, out);
+    for (Value* v : itemsOf(t, info)) collectClasses(t, v, function, out);
     return;
   }
   if (isReal(info)) {
@@ -34,10 +40,16 @@ void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
     }
     ObjectRef args = ObjectRef::steal(PyObject_GetAttrString(object, "__args__"));
     if (args && PyTuple_Check(args.get()) && std::string(Py_TYPE(object)->tp_name) == "types.UnionType") {
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) collectClasses(t, t.realShared(PyTuple_GET_ITEM(args.get(), i)), out);
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) collectClasses(t, t.realShared(PyTuple_GET_ITEM(args.get(), i)), function, out);
       return;
     }
     PyErr_Clear();
+    if (PyType_IsSubtype(Py_TYPE(object), &Py_GenericAliasType))
+      raise(t, PyExc_TypeError, std::string(function) + "() argument 2 cannot be a parameterized generic");
+    // What can answer by itself does; an object with __bases__ is as good as a class.
+    ObjectRef check = checked(PyUnicode_InternFromString(std::strcmp(function, "isinstance") ? "__subclasscheck__" : "__instancecheck__"));
+    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__"))
+      badClassInfo(t, function);
     out.push_back(object);
     return;
   }
@@ -46,7 +58,7 @@ void collectClasses(Trace& t, Value* info, std::vector<PyObject*>& out) {
     if (info->source) t.facts.identityIs(info->source, as<InstanceValue>(info)->real.get());
     return;
   }
-  raise(t, PyExc_TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union");
+  badClassInfo(t, function);
 }
 
 bool hasCustomCheck(PyObject* cls, const char* method) {
@@ -110,7 +122,7 @@ bool typeMatches(Trace& t, PyTypeObject* type, PyObject* cls, Value* v) {
 
 bool isInstance(Trace& t, Value* v, Value* classInfo) {
   std::vector<PyObject*> classes;
-  collectClasses(t, classInfo, classes);
+  collectClasses(t, classInfo, "isinstance", classes);
   PyTypeObject* type = t.typeOf(v);
   for (PyObject* cls : classes)
     if (typeMatches(t, type, cls, v)) return true;
@@ -120,7 +132,7 @@ bool isInstance(Trace& t, Value* v, Value* classInfo) {
 bool isSubclass(Trace& t, Value* cls, Value* classInfo) {
   if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
   std::vector<PyObject*> classes;
-  collectClasses(t, classInfo, classes);
+  collectClasses(t, classInfo, "issubclass", classes);
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(cls));
   for (PyObject* c : classes) {
     if (PyType_Check(c) && PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(c))) return true;
@@ -137,11 +149,11 @@ bool isSubclass(Trace& t, Value* cls, Value* classInfo) {
 namespace {
 
 Value* builtinIsinstance(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "isinstance", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(isInstance(t, a.args[0], a.args[1]));
 }
 Value* builtinIssubclass(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "issubclass", 2, 2);
+  expectArgs(a, 2, 2);
   return t.boolean(isSubclass(t, a.args[0], a.args[1]));
 }
 
@@ -283,17 +295,17 @@ Value* coreNew(Trace& t, CallArgs& a) {
 }
 
 Value* objectSetattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__setattr__", 3, 3);
+  expectArgs(a, 3, 3);
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), a.args[2]);
   return t.none();
 }
 Value* objectDelattr(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__delattr__", 2, 2);
+  expectArgs(a, 2, 2);
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), nullptr);
   return t.none();
 }
 Value* objectGetattribute(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__getattribute__", 2, 2);
+  expectArgs(a, 2, 2);
   Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), t.constant(a.args[1]));
   if (!v) {
     const char* name = PyUnicode_AsUTF8(t.constant(a.args[1]));
@@ -302,18 +314,22 @@ Value* objectGetattribute(Trace& t, CallArgs& a) {
   return v;
 }
 Value* objectEq(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__eq__", 2, 2);
+  expectArgs(a, 2, 2);
   return isSame(t, a.args[0], a.args[1]) ? t.boolean(true) : t.realShared(Py_NotImplemented);
 }
 Value* objectNe(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__ne__", 2, 2);
+  expectArgs(a, 2, 2);
   Value* v = compareOp(t, Py_EQ, a.args[0], a.args[1]);
   return t.boolean(!truth(t, v));
+}
+Value* objectOrder(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  return t.realShared(Py_NotImplemented);
 }
 Value* objectInitSubclass(Trace& t, CallArgs&) { return t.none(); }
 
 Value* functionGet(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "__get__", 2, 3);
+  expectArgs(a, 2, 3);
   if (isReal(a.args[1], Py_None) && a.args.size() > 2) return a.args[0];
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
@@ -323,7 +339,7 @@ Value* functionCall(Trace& t, CallArgs& a) {
   return call(t, fn, std::move(rest));
 }
 Value* methodType(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "method", 2, 2);
+  expectArgs(a, 2, 2);
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
 
@@ -335,7 +351,7 @@ Value* exceptionInit(Trace& t, CallArgs& a) {
 }
 
 Value* exceptionAddNote(Trace& t, CallArgs& a) {
-  expectArgs(t, a, "add_note", 2, 2);
+  expectArgs(a, 2, 2);
   PyObject* note = t.constant(a.args[1]);
   if (!note || !PyUnicode_Check(note)) raise(t, PyExc_TypeError, std::string("note must be a str, not '") + t.typeOf(a.args[1])->tp_name + "'");
   static PyObject* name = PyUnicode_InternFromString("__notes__");
@@ -382,7 +398,7 @@ ObjectRef realCallable(Trace& t, Value* v) {
 // A signature says how a callable may be called: made by Python itself from the real callable, used as a constant.
 Value* inspectSignature(Trace& t, CallArgs& a) {
   static PyObject* signature = importedObject("inspect", "signature");
-  expectArgs(t, a, "signature", 1, 1);
+  expectArgs(a, 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
   if (!callable) unsupported(BreakReason::SignatureCall, "the signature of " + describe(a.args[0]));
   return t.real(native(t, PyObject_CallOneArg(signature, callable.get())));
@@ -402,6 +418,8 @@ namespace {
 Value* makePartial(Trace& t, CallArgs& a) {
   if (a.args.empty()) raise(t, PyExc_TypeError, "type 'partial' takes at least one argument");
   Value* fn = a.args[0];
+  if (fn->kind != Kind::Function && fn->kind != Kind::BoundMethod && !t.typeOf(fn)->tp_call)
+    raise(t, PyExc_TypeError, "the first argument must be callable");
   std::vector<Value*> args(a.args.begin() + 1, a.args.end());
   DictValue* keywords = t.dict();
   // One without attributes of its own is taken apart.
@@ -462,6 +480,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.object.__getattribute__", objectGetattribute);
   table.add("builtins.object.__eq__", objectEq);
   table.add("builtins.object.__ne__", objectNe);
+  for (const char* name : {"__lt__", "__le__", "__gt__", "__ge__"}) table.addType(&PyBaseObject_Type, name, objectOrder);
   table.add("builtins.object.__init_subclass__", objectInitSubclass);
   for (const char* path : {"builtins.dict.__new__", "builtins.list.__new__", "builtins.tuple.__new__", "builtins.set.__new__",
                            "builtins.frozenset.__new__", "collections.OrderedDict.__new__"})

@@ -97,6 +97,17 @@ void Assembler::emit(Op op, int arg, PyObject* object) {
   append(instr);
 }
 
+void Assembler::loadConst(PyObject* object) {
+  if (!PyFrozenSet_CheckExact(object)) return emit(Op::LoadConst, 0, object);
+  ObjectRef list = checked(PyList_New(1)), zero = checked(PyLong_FromLong(0));
+  PyList_SET_ITEM(list.get(), 0, ObjectRef::share(object).release());
+  emit(Op::LoadConst, 0, list.get());
+  emit(Op::LoadConst, 0, zero.get());
+  kept_.push_back(std::move(list));
+  kept_.push_back(std::move(zero));
+  binarySubscr();
+}
+
 void Assembler::emitJump(Op op, Label target) {
   CD_CHECK(operandOf(op) == Operand::Jump && target.id >= 0, "a label for what does not jump");
   Instr instr;

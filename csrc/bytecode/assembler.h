@@ -96,7 +96,8 @@ class Assembler {
   void loadFast(int slot) { emit(Op::LoadFast, slot); }
   void storeFast(int slot) { emit(Op::StoreFast, slot); }
   void deleteFast(int slot) { emit(Op::DeleteFast, slot); }
-  void loadConst(PyObject* object) { emit(Op::LoadConst, 0, object); }
+  // A frozenset is taken out of a list: CPython makes those among a code's constants anew when it interns their strings, in another order.
+  void loadConst(PyObject* object);
   void loadNone() { loadConst(Py_None); }
   void loadAttr(PyObject* name) { emit(Op::LoadAttr, 0, name); }
   void loadAttr(const char* name);

@@ -1,6 +1,7 @@
 #include "emit/helpers.h"
 
 #include "base/error.h"
+#include "cpython/set_layout.h"
 #include "cpython/iterators.h"
 #include "torch/bridge.h"
 
@@ -37,6 +38,8 @@ PyObject* advanceNumber(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyObject* sequenceIterator(PyObject*, PyObject* sequence) { return PySeqIter_New(sequence); }
 
+PyObject* copySet(PyObject*, PyObject* set) { return cloneSet(set); }
+
 PyObject* withNumbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count < 1 || !PyTuple_CheckExact(args[0])) {
     PyErr_SetString(PyExc_TypeError, "with_numbers(inputs, *numbers)");
@@ -61,6 +64,7 @@ PyMethodDef kWithNumbers = {"with_numbers", reinterpret_cast<PyCFunction>(reinte
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
 PyMethodDef kAdvanceNumber = {"advance_number", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advanceNumber)), METH_FASTCALL, nullptr};
 PyMethodDef kSequenceIterator = {"sequence_iterator", sequenceIterator, METH_O, nullptr};
+PyMethodDef kCopySet = {"copy_set", copySet, METH_O, nullptr};
 
 PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&definition, nullptr)).release(); }
 
@@ -83,6 +87,11 @@ PyObject* withNumbersFunction() {
 
 PyObject* sequenceIteratorFunction() {
   static PyObject* function = functionOf(kSequenceIterator);
+  return function;
+}
+
+PyObject* copySetFunction() {
+  static PyObject* function = functionOf(kCopySet);
   return function;
 }
 

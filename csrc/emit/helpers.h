@@ -13,4 +13,7 @@ PyObject* withNumbersFunction();
 // sequence_iterator(sequence) -> the iterator of the __getitem__ protocol, whatever the type says. Borrowed.
 PyObject* sequenceIteratorFunction();
 
+// copy_set(s): a new set that CPython iterates over in the same order.
+PyObject* copySetFunction();
+
 }  // namespace cdynamo

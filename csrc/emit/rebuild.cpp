@@ -2,6 +2,7 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
+#include "emit/helpers.h"
 #include "emit/late_calls.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
@@ -336,6 +337,14 @@ void Rebuilder::makeDict(DictValue* d) {
 void Rebuilder::makeSet(SetValue* s) {
   for (const DictKey& k : s->items)
     if (k.effects) refuse(s, " with an item whose __hash__ has effects");
+  if (s->start) {
+    a.loadConst(copySetFunction());
+    a.loadConst(s->start.get());
+    a.call(1);
+    storeTemp(s);
+    if (!s->history.empty()) later([this, s] { replay(s, s); });
+    return;
+  }
   a.loadConst(asObject(s->type));
   bool frozen = s->type == &PyFrozenSet_Type;
   if (frozen) {
@@ -360,14 +369,28 @@ void Rebuilder::replay(Value* self, SetValue* s) {
   for (const Change& change : s->history) completeKey(change.key);
   for (size_t i = 0; i < s->history.size();) {
     const Change& first = s->history[i];
-    a.loadConst(attributeOf(PySet_Type, first.what == Change::Discard ? "difference_update" : "update"));
+    if (first.what == Change::Call) {
+      Py_ssize_t count = PyTuple_GET_SIZE(first.merged);
+      a.loadConst(PyTuple_GET_ITEM(first.merged, 0));
+      load(self);
+      for (Py_ssize_t at = 1; at < count; at++) a.loadConst(PyTuple_GET_ITEM(first.merged, at));
+      a.call(static_cast<int>(count));
+      a.popTop();
+      i++;
+      continue;
+    }
+    // One by one: difference_update may make the table anew.
+    a.loadConst(attributeOf(PySet_Type, first.what == Change::Discard ? "discard" : "update"));
     load(self);
     if (first.what == Change::Merge) {
       a.loadConst(first.merged);
       i++;
+    } else if (first.what == Change::Discard) {
+      load(first.key.value);
+      i++;
     } else {
       int count = 0;
-      for (; i < s->history.size() && s->history[i].what == first.what; i++, count++) load(s->history[i].key.value);
+      for (; i < s->history.size() && s->history[i].what == Change::Add; i++, count++) load(s->history[i].key.value);
       a.buildList(count);
     }
     a.call(2);

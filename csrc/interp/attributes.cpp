@@ -140,6 +140,11 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
     }
     if (textOf(name) == "__class__") return typeValue(t, instance);
+    if (instance->kind == Kind::List && textOf(name) == "maxlen") {
+      auto* deque = as<ListValue>(instance);
+      t.load(deque);
+      return deque->maxlen < 0 ? t.none() : t.integer(deque->maxlen);
+    }
     if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
     if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
       // A field of a struct sequence is an item of the tuple.

@@ -105,7 +105,7 @@ std::string joinNames(const std::vector<std::string>& names) {
 // CPython's argument binding, messages included.
 void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
   const Code& code = *f.code;
-  std::string fn = text(parts.qualname);
+  auto fn = [&] { return text(parts.qualname); };
   size_t argc = static_cast<size_t>(code.argcount()), kwonly = static_cast<size_t>(code.kwOnlyCount()),
          posonly = static_cast<size_t>(code.posOnlyCount());
   size_t total = argc + kwonly;
@@ -141,15 +141,15 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
       for (size_t i = 0; i < posonly; i++)
         if (PyUnicode_Compare(code.localName(static_cast<int>(i)), name) == 0) positionalOnlyAsKeyword.push_back(text(name));
       if (!positionalOnlyAsKeyword.empty()) continue;
-      raise(t, PyExc_TypeError, fn + "() got an unexpected keyword argument '" + text(name) + "'");
+      raise(t, PyExc_TypeError, fn() + "() got an unexpected keyword argument '" + text(name) + "'");
     }
-    if (f.locals[slot]) raise(t, PyExc_TypeError, fn + "() got multiple values for argument '" + text(name) + "'");
+    if (f.locals[slot]) raise(t, PyExc_TypeError, fn() + "() got multiple values for argument '" + text(name) + "'");
     f.locals[slot] = v;
   }
   if (!positionalOnlyAsKeyword.empty()) {
     std::string names;
     for (auto& n : positionalOnlyAsKeyword) names += (names.empty() ? "" : ", ") + n;
-    raise(t, PyExc_TypeError, fn + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
+    raise(t, PyExc_TypeError, fn() + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
   }
   std::vector<Value*> defaults = defaultsOf(t, parts.defaults);
   if (given > argc && !code.hasVarArgs()) {
@@ -161,7 +161,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
                                       " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")"
                                 : "";
     raise(t, PyExc_TypeError,
-          fn + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
+          fn() + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
               (given == 1 && !kwGiven ? " was given" : " were given"));
   }
   std::vector<std::string> missingNames;
@@ -172,7 +172,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     else
       missingNames.push_back(text(code.localName(static_cast<int>(i))));
   }
-  if (!missingNames.empty()) missing(t, fn, "positional", missingNames);
+  if (!missingNames.empty()) missing(t, fn(), "positional", missingNames);
   DictValue* kwdefaults = parts.kwdefaults ? asDict(parts.kwdefaults) : nullptr;
   for (size_t i = argc; i < total; i++) {
     if (f.locals[i]) continue;
@@ -182,7 +182,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     else
       missingNames.push_back(text(code.localName(static_cast<int>(i))));
   }
-  if (!missingNames.empty()) missing(t, fn, "keyword-only", missingNames);
+  if (!missingNames.empty()) missing(t, fn(), "keyword-only", missingNames);
 }
 
 }  // namespace
@@ -412,6 +412,7 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   }
   if (PyObject* polyfill = polyfillOf(object)) {
     t.identity(callable);
+    checkPolyfillCall(t, object, polyfill, args);
     t.tail = tail;
     return call(t, pinnedValue(t, polyfill), std::move(args));
   }
@@ -431,8 +432,9 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
+    Value* inner = unguardedRepr(t, callable);
     t.tail = tail;
-    return inlineFunction(t, callable, std::move(args));
+    return inner ? call(t, inner, std::move(args)) : inlineFunction(t, callable, std::move(args));
   }
   if (Py_TYPE(object) == &_PyMethodWrapper_Type && args.args.size() == 1 && isTensor(args.args[0])) {
     // torch.Tensor.shape.__get__, as __torch_function__ gets it.

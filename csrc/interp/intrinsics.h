@@ -38,6 +38,8 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// What a __repr__ that reprlib or dataclasses guards against cycles calls; null where `function` (Real, a Python function) is none.
+Value* unguardedRepr(Trace& t, Value* function);
 // The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.
 Value* nextOfExisting(Trace& t, IteratorValue* it);
 // An existing zip, map, ... is from now on what the trace would have made of its parts.

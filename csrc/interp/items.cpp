@@ -68,8 +68,18 @@ long long indexOf(Trace& t, Value* key, const char* what) {
   if (key->kind == Kind::Instance)
     if (Value* n = indexValue(t, key))
       if (std::optional<long long> i = asInteger(t, n)) return *i;
+  if (isReal(key) && PyLong_Check(realObject(key))) raise(t, PyExc_IndexError, "cannot fit 'int' into an index-sized integer");
   if (isTensor(key) || isArray(key)) unsupported(BreakReason::TensorAsIndex, std::string("indexing a ") + what + " with " + describe(key));
+  if (!std::strcmp(what, "deque")) raise(t, PyExc_TypeError, std::string("sequence index must be integer, not '") + t.typeOf(key)->tp_name + "'");
   raise(t, PyExc_TypeError, std::string(what) + " indices must be integers or slices, not " + t.typeOf(key)->tp_name);
+}
+
+// Whether iter(v) can be asked for at all.
+bool isIterable(Trace& t, Value* v) {
+  if (v->kind == Kind::Instance) return specialMethod(t, v, "__iter__") || specialMethod(t, v, "__getitem__");
+  PyTypeObject* type = t.typeOf(v);
+  if (isReal(v) && PyType_Check(realObject(v)) && Py_TYPE(realObject(v)) != &PyType_Type) return true;
+  return type->tp_iter || (type->tp_as_sequence && type->tp_as_sequence->sq_item);
 }
 
 struct SliceRange {
@@ -241,12 +251,12 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       if (method && ck) return t.real(native(t, PyObject_GetItem(t.identity(container), ck)));
     }
     if (PyObject* c = t.constant(container)) {
-      PyObject* ck = PyUnicode_Check(c) || PyTuple_Check(c) || PyRange_Check(c) ? t.constant(key) : t.snapshot(key);
+      PyObject* ck = isTensor(key) ? nullptr : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
       unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
-    if (Py_TYPE(object) == &PyDictProxy_Type) {
+    if (Py_TYPE(object) == &PyDictProxy_Type && !container->source) {
       PyObject* ck = t.constant(key);
       if (ck) return t.real(native(t, PyObject_GetItem(object, ck)));
     }
@@ -276,7 +286,8 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (ListValue* l = asList(container)) {
     t.load(l);
     std::vector<Value*> items = l->items;
-    if (isSlice(key)) {
+    bool deque = l->type == dequeType();
+    if (isSlice(key) && !deque) {
       SliceRange r = sliceRange(t, key, items.size());
       std::vector<Value*> fresh = itemsOr(t, value, r.step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
       if (r.step == 1) {
@@ -291,9 +302,10 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
       }
       return t.setItems(l, std::move(items));
     }
-    long long i = indexOf(t, key, "list");
+    long long i = indexOf(t, key, deque ? "deque" : "list");
     if (i < 0) i += static_cast<long long>(items.size());
-    if (i < 0 || i >= static_cast<long long>(items.size())) raise(t, PyExc_IndexError, "list assignment index out of range");
+    if (i < 0 || i >= static_cast<long long>(items.size()))
+      raise(t, PyExc_IndexError, deque ? "deque index out of range" : "list assignment index out of range");
     t.touch(l);
     t.journal.onRollback([l, i, old = l->items[static_cast<size_t>(i)]] { l->items[static_cast<size_t>(i)] = old; });
     l->items[static_cast<size_t>(i)] = value;
@@ -329,7 +341,8 @@ void delItem(Trace& t, Value* container, Value* key) {
   if (ListValue* l = asList(container)) {
     t.load(l);
     std::vector<Value*> items = l->items;
-    if (isSlice(key)) {
+    bool deque = l->type == dequeType();
+    if (isSlice(key) && !deque) {
       SliceRange r = sliceRange(t, key, items.size());
       std::vector<bool> gone(items.size(), false);
       for (Py_ssize_t i = 0; i < r.count; i++) gone[static_cast<size_t>(r.start + i * r.step)] = true;
@@ -338,9 +351,10 @@ void delItem(Trace& t, Value* container, Value* key) {
         if (!gone[i]) left.push_back(items[i]);
       return t.setItems(l, std::move(left));
     }
-    long long i = indexOf(t, key, "list");
+    long long i = indexOf(t, key, deque ? "deque" : "list");
     if (i < 0) i += static_cast<long long>(items.size());
-    if (i < 0 || i >= static_cast<long long>(items.size())) raise(t, PyExc_IndexError, "list assignment index out of range");
+    if (i < 0 || i >= static_cast<long long>(items.size()))
+      raise(t, PyExc_IndexError, deque ? "deque index out of range" : "list assignment index out of range");
     items.erase(items.begin() + i);
     return t.setItems(l, std::move(items));
   }
@@ -406,7 +420,7 @@ bool contains(Trace& t, Value* container, Value* item) {
     return truth(t, call1(t, method, item));
   }
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
-  if (SetValue* s = asSet(container)) return t.setHas(s, t.keyOf(item));
+  if (SetValue* s = asSet(container)) return t.setHas(s, keyToFind(t, item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)
     return t.dictGet(as<DictValue>(as<DictViewValue>(container)->owner), t.keyOf(item)) != nullptr;
   if (container->kind == Kind::Instance)
@@ -430,6 +444,12 @@ bool contains(Trace& t, Value* container, Value* item) {
       if (found < 0) raiseCurrent(t);
       return found != 0;
     }
+    if (c && PyUnicode_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
+      raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
+    if (c && PyBytes_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
+      raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + t.typeOf(item)->tp_name + "'");
+    if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && container->source)
+      unsupported(BreakReason::UnsupportedIndexing, "reading " + describe(container));
     if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {
       int found = PySequence_Contains(realObject(container), ci);
       if (found < 0) raiseCurrent(t);
@@ -440,12 +460,28 @@ bool contains(Trace& t, Value* container, Value* item) {
   if (container->kind == Kind::Instance && !as<InstanceValue>(container)->contents && !specialMethod(t, container, "__iter__") &&
       !specialMethod(t, container, "__getitem__"))
     raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
+  if (!isIterable(t, container)) raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   for (Value* v : itemsOf(t, container))
     if (isSame(t, v, item) || equals(t, v, item)) return true;
   return false;
 }
 
 // ---- iteration -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Start, stop and step are C integers, with room to step past the end.
+bool isSmallRange(PyObject* range) {
+  for (const char* name : {"start", "stop", "step"}) {
+    ObjectRef n = checked(PyObject_GetAttrString(range, name));
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(n.get(), &overflow);
+    if (overflow || value > INT64_MAX / 4 || value < INT64_MIN / 4) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Value* iterate(Trace& t, Value* v) {
   if (Value* core = coreUnless(t, v, {"__iter__"}); core && t.typeOf(core)->tp_iter) return iterate(t, core);
@@ -502,7 +538,7 @@ Value* iterate(Trace& t, Value* v) {
   }
   if (isReal(v)) {
     PyObject* object = realObject(v);
-    if (PyRange_Check(object) && t.constant(v)) {
+    if (PyRange_Check(object) && t.constant(v) && isSmallRange(object)) {
       auto* it = t.make<IteratorValue>(IteratorValue::Range);
       it->type = &PyRangeIter_Type;
       auto number = [&](const char* name) {
@@ -523,6 +559,10 @@ Value* iterate(Trace& t, Value* v) {
       if (method && PyFunction_Check(method)) return iterate(t, call1(t, t.wrap(method, t.sources.pinned(method)), v));
     }
     if (PyObject* c = t.constant(v)) {
+      if (PyRange_Check(c) && (PyObject_Size(c) < 0 || PyObject_Size(c) > 100'000)) {
+        PyErr_Clear();
+        unsupported(BreakReason::UnsupportedIteration, "a range of very large numbers");
+      }
       ObjectRef items = native(t, PySequence_List(c));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
@@ -533,7 +573,7 @@ Value* iterate(Trace& t, Value* v) {
       it->type = Py_TYPE(real.get());
       return it;
     }
-    if (Py_TYPE(object) == &PyDictProxy_Type) {
+    if (Py_TYPE(object) == &PyDictProxy_Type && !v->source) {
       ObjectRef items = native(t, PySequence_List(object));
       std::vector<Value*> values;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); i++) values.push_back(t.realShared(PyList_GET_ITEM(items.get(), i)));
@@ -695,16 +735,20 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       }
     }
     case IteratorValue::Islice: {
-      if (it->stop >= 0 && it->position >= it->stop) return finish();
-      int64_t want = it->position;
+      // position: the item that is wanted next, `stop` itself where that is the end: what comes before is read and dropped.
       int64_t seen = it->inputs.size() > 1 ? asInteger(t, it->inputs[1]).value_or(0) : 0;
-      Value* v = nullptr;
-      for (; seen <= want; seen++) {
-        v = next(t, it->inputs[0]);
-        if (!v) return finish();
-      }
-      t.journal.set(it->inputs, std::vector<Value*>{it->inputs[0], t.integer(seen)});
-      t.journal.set(it->position, want + it->step);
+      auto read = [&] {
+        Value* v = next(t, it->inputs[0]);
+        if (v) t.journal.set(it->inputs, std::vector<Value*>{it->inputs[0], t.integer(++seen)});
+        return v;
+      };
+      while (seen < it->position)
+        if (!read()) return finish();
+      if (it->stop >= 0 && seen >= it->stop) return finish();
+      Value* v = read();
+      if (!v) return finish();
+      int64_t following = it->position + it->step;
+      t.journal.set(it->position, it->stop >= 0 && following > it->stop ? it->stop : following);
       return v;
     }
     case IteratorValue::CallIter: {
@@ -775,30 +819,17 @@ std::vector<Value*> itemsOf(Trace& t, Value* v) {
     }
     if (SetValue* s = asSet(v)) {
       t.load(s);
-      if (s->items.size() > 1 && (!s->replayable || s->mutated))
-        unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
-      if (s->items.size() > 1 && s->real && s->source && !s->orderGuarded) {
-        ObjectRef order = checked(PySequence_Tuple(s->real.get()));
-        t.facts.setOrder(s->source, order.get());
-        t.journal.set(s->orderGuarded, true);
-      }
-      if (s->items.size() > 1 && !s->real) {
-        // The order of a set that the trace made: CPython's own, where all items are constants.
-        ObjectRef real = checked(PySet_New(nullptr));
-        bool constant = true;
-        for (const SetValue::Change& c : s->history) {
-          if (c.what != SetValue::Change::Merge && !c.key.constant) {
-            constant = false;
-            break;
-          }
-          if (c.what == SetValue::Change::Add) checkedStatus(PySet_Add(real.get(), c.key.constant));
-          if (c.what == SetValue::Change::Discard) checkedStatus(PySet_Discard(real.get(), c.key.constant));
-          if (c.what == SetValue::Change::Merge) ObjectRef done = checked(PyObject_CallMethod(real.get(), "update", "O", c.merged));
-        }
-        if (!constant) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
-        ObjectRef order = checked(PySequence_Tuple(real.get()));
+      if (s->items.size() > 1) {
+        ObjectRef layout = t.setLayout(s);
+        bool asRead = s->real && s->replayable && s->history.empty();  // the items are in the order of the real set
+        if (!layout && !asRead) unsupported(BreakReason::UnknownOrder, "iterating over a set whose order is not known");
         std::vector<Value*> items;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order.get()); i++) items.push_back(t.realShared(PyTuple_GET_ITEM(order.get(), i)));
+        if (!layout)
+          for (const DictKey& k : s->items) items.push_back(k.value);
+        PyObject* item;
+        Py_hash_t hash;
+        for (Py_ssize_t at = 0; layout && _PySet_NextEntry(layout.get(), &at, &item, &hash);)
+          items.push_back(s->items[s->index.find(DictKey{nullptr, item, hash})->second].value);
         return items;
       }
       std::vector<Value*> items;

@@ -92,21 +92,26 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   int base = op % kInplace;
   bool inplace = op >= kInplace;
   auto isDeque = [](Value* v) { return v->kind == Kind::List && as<ListValue>(v)->type == dequeType(); };
-  if (isDeque(a) && base == 0 && inplace) {
-    call1(t, getAttr(t, a, "extend"), b);
-    return a;
-  }
-  if ((base == 0 || base == 5) && (isDeque(a) || isDeque(b))) unsupported(BreakReason::UnsupportedOperator, "+ or * of a deque");
+  // A new sequence like `like` with these items; a deque keeps its bound.
+  auto made = [&](Value* like, std::vector<Value*> items) -> Value* {
+    if (like->kind != Kind::List) return t.tuple(std::move(items));
+    auto* l = as<ListValue>(like);
+    if (l->maxlen >= 0 && static_cast<int64_t>(items.size()) > l->maxlen) items.erase(items.begin(), items.end() - l->maxlen);
+    ListValue* out = t.list(std::move(items));
+    out->type = l->type == dequeType() ? dequeType() : &PyList_Type;
+    out->maxlen = l->maxlen;
+    return out;
+  };
   if (base == 0) {
     if (a->kind == Kind::List && inplace) {
-      for (Value* v : itemsOf(t, b)) t.append(as<ListValue>(a), v);
+      call1(t, getAttr(t, a, "extend"), b);
       return a;
     }
-    if (a->kind == Kind::List && b->kind == Kind::List) {
+    if (a->kind == Kind::List && b->kind == Kind::List && isDeque(a) == isDeque(b)) {
       auto items = itemsOf(t, a);
       auto more = itemsOf(t, b);
       items.insert(items.end(), more.begin(), more.end());
-      return t.list(std::move(items));
+      return made(a, std::move(items));
     }
     auto isTupleLike = [](Value* v) { return asTuple(v) || (isReal(v) && PyTuple_Check(realObject(v))); };
     if (isTupleLike(a) && isTupleLike(b)) {
@@ -120,15 +125,21 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
   if (base == 5) {
     for (int side = 0; side < 2; side++) {
       Value* seq = side ? b : a;
-      std::optional<long long> n = (seq->kind == Kind::List || asTuple(seq)) ? asInteger(t, side ? a : b) : std::nullopt;
-      if (!n) continue;
-      auto items = repeat(itemsOf(t, seq), *n);
-      if (seq->kind != Kind::List) return t.tuple(std::move(items));
-      if (inplace && !side) {
-        t.setItems(as<ListValue>(seq), std::move(items));
+      Value* count = side ? a : b;
+      if (seq->kind != Kind::List && !asTuple(seq)) continue;
+      if (isDeque(seq) && !inplace) t.load(as<ListValue>(seq));
+      Value* number = isReal(count) && PyLong_Check(realObject(count)) ? count : nullptr;
+      if (!number) continue;
+      long long n = std::max(0LL, indexArgument(t, number));
+      auto own = itemsOf(t, seq);
+      if (!own.empty() && n > 10'000'000 / static_cast<long long>(own.size()))
+        unsupported(BreakReason::UnsupportedOperator, "a very long sequence made by repetition");
+      auto items = repeat(own, n);
+      if (inplace && !side && seq->kind == Kind::List) {
+        t.setItems(as<ListValue>(seq), as<ListValue>(made(seq, std::move(items)))->items);
         return seq;
       }
-      return t.list(std::move(items));
+      return made(seq, std::move(items));
     }
   }
   if (base == 7 && inplace && a->kind == Kind::Dict && b->kind != Kind::Dict) {
@@ -140,9 +151,12 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     t.complete(as<DictValue>(a));
     t.complete(as<DictValue>(b));
     if (!inplace) {
+      // The right operand's type says what is made where it is the more special one.
+      auto* like = as<DictValue>(as<DictValue>(b)->type != as<DictValue>(a)->type && PyType_IsSubtype(as<DictValue>(b)->type, as<DictValue>(a)->type) ? b : a);
       into = t.dict();
-      into->type = as<DictValue>(a)->type;
-      into->defaultFactory = as<DictValue>(a)->defaultFactory;
+      // A subclass of dict gives a plain one.
+      into->type = like->holder ? &PyDict_Type : like->type;
+      into->defaultFactory = defaultFactory(t, like);
       for (const DictEntry& e : as<DictValue>(a)->entries)
         if (e.value) t.dictSet(into, e.key, e.value);
     }
@@ -150,39 +164,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
       if (e.value) t.dictSet(into, e.key, e.value);
     return into;
   }
-  auto setLike = [](Value* v) {
-    return v->kind == Kind::Set || (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys) ||
-           (isReal(v) && PyAnySet_Check(realObject(v)));
-  };
-  if (setLike(a) && setLike(b) && (base == 1 || base == 7 || base == 10 || base == 12)) {
-    auto left = unorderedItems(t, a);
-    auto right = unorderedItems(t, b);
-    auto* rightSet = t.make<SetValue>();
-    auto* leftSet = t.make<SetValue>();
-    for (Value* v : right) t.setAdd(rightSet, t.keyOf(v));
-    for (Value* v : left) t.setAdd(leftSet, t.keyOf(v));
-    auto* out = t.make<SetValue>();
-    out->type = a->kind == Kind::Set ? as<SetValue>(a)->type : &PySet_Type;
-    out->replayable = false;
-    for (Value* v : left) {
-      bool in = t.setHas(rightSet, t.keyOf(v));
-      if (base == 7 || (base == 1 && in) || ((base == 10 || base == 12) && !in)) t.setAdd(out, t.keyOf(v));
-    }
-    if (base == 7 || base == 12)
-      for (Value* v : right)
-        if (base == 7 || !t.setHas(leftSet, t.keyOf(v))) t.setAdd(out, t.keyOf(v));
-    if (inplace && a->kind == Kind::Set && as<SetValue>(a)->type == &PySet_Type) {
-      auto* s = as<SetValue>(a);
-      t.load(s);
-      t.journal.set(s->replayable, false);
-      auto before = s->items;
-      for (const DictKey& k : before)
-        if (!t.setHas(out, k)) t.setDiscard(s, k);
-      for (const DictKey& k : out->items) t.setAdd(s, k);
-      return s;
-    }
-    return out;
-  }
+  if (base == 1 || base == 7 || base == 10 || base == 12) return setOperator(t, op, a, b);
   return nullptr;
 }
 
@@ -208,8 +190,7 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
     if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
       raise(t, PyExc_TypeError, std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
-        std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + t.typeOf(a)->tp_name + "' and '" +
-            t.typeOf(b)->tp_name + "'");
+        std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + left->tp_name + "' and '" + right->tp_name + "'");
 }
 
 }  // namespace
@@ -312,7 +293,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
-  if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView)) {
+  if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
   }
   if (base == 6 && ca && PyUnicode_Check(ca)) {
@@ -345,7 +326,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       Value* text = lateText(t, operatorFunction("mod"), {{a, t.tuple(parts)}, {}});
       return text ? text : throw Unsupported{BreakReason::UnsupportedOperator, "% with computed values"};
     }
-    return t.real(native(t, PyUnicode_Format(ca, args.get())));
+    // What is no tuple is given as it is: a format without fields takes a list.
+    return t.real(native(t, PyUnicode_Format(ca, asTuple(b) ? args.get() : PyTuple_GET_ITEM(args.get(), 0))));
   }
   const OperatorNames& names = kBinary[base];
   if (Value* v = inheritedOp(t, op, a, b)) return v;
@@ -405,9 +387,13 @@ constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
 
 bool isSequenceLike(Value* v) { return asList(v) || asTuple(v) || (isReal(v) && (PyTuple_Check(realObject(v)) || PyList_Check(realObject(v)))); }
 
+// list, tuple or deque: only two of one kind compare item by item.
 bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
-  bool listA = PyType_FastSubclass(t.typeOf(a), Py_TPFLAGS_LIST_SUBCLASS), listB = PyType_FastSubclass(t.typeOf(b), Py_TPFLAGS_LIST_SUBCLASS);
-  return listA == listB;
+  auto kindOf = [&](Value* v) {
+    PyTypeObject* type = t.typeOf(v);
+    return PyType_FastSubclass(type, Py_TPFLAGS_LIST_SUBCLASS) ? 0 : PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) ? 1 : 2;
+  };
+  return kindOf(a) == kindOf(b);
 }
 
 // A class made of a number or of text, whose objects are asked by their value.
@@ -548,6 +534,11 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     t.complete(x);
     t.complete(y);
     bool same = x->live == y->live;
+    // Two ordered dicts compare their order too.
+    if (same && PyType_IsSubtype(x->type, &PyODict_Type) && PyType_IsSubtype(y->type, &PyODict_Type)) {
+      auto left = itemsOf(t, x), right = itemsOf(t, y);
+      for (size_t i = 0; same && i < left.size(); i++) same = equals(t, left[i], right[i]);
+    }
     for (size_t i = 0; same && i < x->entries.size(); i++) {
       if (!x->entries[i].value) continue;
       Value* other = t.dictGet(y, x->entries[i].key);
@@ -575,7 +566,24 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(super && !sub);
     }
   }
-  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
+  auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
+  if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
+    auto within = [&](Value* inner, Value* outer) {
+      for (Value* v : unorderedItems(t, inner))
+        if (!contains(t, outer, v)) return false;
+      return true;
+    };
+    Py_ssize_t x = length(t, a), y = length(t, b);
+    switch (op) {
+      case Py_EQ: return t.boolean(x == y && within(a, b));
+      case Py_NE: return t.boolean(!(x == y && within(a, b)));
+      case Py_LE: return t.boolean(x <= y && within(a, b));
+      case Py_LT: return t.boolean(x < y && within(a, b));
+      case Py_GE: return t.boolean(x >= y && within(b, a));
+      default: return t.boolean(x > y && within(b, a));
+    }
+  }
+  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
@@ -750,8 +758,16 @@ long long indexArgument(Trace& t, Value* v) {
   Value* index = indexValue(t, v);
   if (!index) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object cannot be interpreted as an integer");
   std::optional<long long> n = asInteger(t, index);
-  if (!n) raise(t, PyExc_OverflowError, "Python int too large to convert to C ssize_t");
+  if (!n) raise(t, PyExc_OverflowError, "cannot fit 'int' into an index-sized integer");
   return *n;
+}
+
+long long sliceIndex(Trace& t, Value* v) {
+  Value* index = indexValue(t, v);
+  if (!index) raise(t, PyExc_TypeError, "slice indices must be integers or have an __index__ method");
+  if (std::optional<long long> n = asInteger(t, index)) return *n;
+  ObjectRef zero = checked(PyLong_FromLong(0));
+  return truth(t, compareOp(t, Py_LT, index, t.real(zero))) ? PY_SSIZE_T_MIN : PY_SSIZE_T_MAX;
 }
 
 }  // namespace cdynamo

@@ -96,6 +96,10 @@ ListValue* asList(Value* v);
 TupleValue* asTuple(Value* v);
 DictValue* asDict(Value* v);
 SetValue* asSet(Value* v);
+// The key that is looked for in a set: a set is no key, but may be looked for as the frozenset that it equals.
+DictKey keyToFind(Trace& t, Value* v);
+// a OP b (by NB_* number) where one is a set, frozenset or view of a dict; null where sets have no such operator.
+Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
 // The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
 DictValue* mergedAsDict(Trace& t, Value* v);
 // The default_factory of a defaultdict; null where d is none.
@@ -136,6 +140,8 @@ std::optional<long long> asInteger(Trace& t, Value* v);
 Value* indexValue(Trace& t, Value* v);
 // v as an index argument of a C function; raises TypeError where it is none.
 long long indexArgument(Trace& t, Value* v);
+// v as a bound of a slice: too large ones are cut.
+long long sliceIndex(Trace& t, Value* v);
 // a OP b (by NB_* number) and the comparison of them where one is open and stays so; null where they must be constants. A
 // comparison records a fact that holds for this call and decides the answer.
 Value* openNumberOp(Trace& t, int nbOp, Value* a, Value* b);
@@ -173,6 +179,8 @@ Value* tensorAttr(Trace& t, TensorValue* tensor, PyObject* name);  // null: abse
 Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 // The Python function that is traced instead of a C callable, or null.
 PyObject* polyfillOf(PyObject* callable);
+// Raises the callable's own TypeError where its polyfill does not take these arguments.
+void checkPolyfillCall(Trace& t, PyObject* callable, PyObject* polyfill, const CallArgs& args);
 // A call that decorators (allow_in_graph, ...) or torch._dynamo.config say something about; `known` false for all others.
 Value* callByUsersRules(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 

@@ -7,6 +7,7 @@
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "torch/types.h"
 
 namespace cdynamo {
 
@@ -28,7 +29,15 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
   };
   switch (v->kind) {
     case Kind::List: {
-      if (as<ListValue>(v)->type != &PyList_Type) return nullptr;
+      auto* l = as<ListValue>(v);
+      if (l->type == dequeType()) {
+        t.load(l);
+        ObjectRef empty = checked(PyTuple_New(0)), bound = l->maxlen < 0 ? ObjectRef::share(Py_None) : checked(PyLong_FromLongLong(l->maxlen));
+        ObjectRef deque = checked(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(l->type), empty.get(), bound.get(), nullptr));
+        made[v] = deque.get();
+        return all(l->items, [&](PyObject* o) { ObjectRef done = checked(PyObject_CallMethod(deque.get(), "append", "(O)", o)); }) ? deque : nullptr;
+      }
+      if (l->type != &PyList_Type) return nullptr;
       ObjectRef list = checked(PyList_New(0));
       made[v] = list.get();
       return all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); }) ? list : nullptr;
@@ -39,16 +48,17 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
       if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); })) return nullptr;
       return checked(PyList_AsTuple(list.get()));
     }
-    case Kind::Set: {
-      ObjectRef set =
-          checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(as<SetValue>(v)->type == &PyFrozenSet_Type ? &PySet_Type : as<SetValue>(v)->type)));
-      if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PySet_Add(set.get(), o)); })) return nullptr;
-      return as<SetValue>(v)->type == &PyFrozenSet_Type ? checked(PyFrozenSet_New(set.get())) : set;
-    }
+    case Kind::Set: return as<SetValue>(v)->holder ? nullptr : t.setLayout(as<SetValue>(v));
     case Kind::Dict: {
       auto* d = as<DictValue>(v);
-      if (d->type != &PyDict_Type && d->type != &PyODict_Type) return nullptr;
+      Value* factory = defaultFactory(t, d);
+      if (d->type != &PyDict_Type && d->type != &PyODict_Type && !factory) return nullptr;
       ObjectRef dict = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(d->type)));
+      if (factory) {
+        PyObject* c = t.constant(factory);
+        if (!c) return nullptr;
+        checkedStatus(PyObject_SetAttrString(dict.get(), "default_factory", c));
+      }
       made[v] = dict.get();
       t.complete(d);
       for (size_t i = 0; i < d->entries.size(); i++) {
@@ -59,6 +69,12 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
         checkedStatus(PyObject_SetItem(dict.get(), d->entries[i].key.constant, copy.get()));
       }
       return dict;
+    }
+    case Kind::DictView: {
+      auto* view = as<DictViewValue>(v);
+      ObjectRef dict = snapshotOf(t, view->owner, made);
+      const char* name = view->what == DictViewValue::Keys ? "keys" : view->what == DictViewValue::Values ? "values" : "items";
+      return dict ? checked(PyObject_CallMethod(dict.get(), name, nullptr)) : ObjectRef();
     }
     default: return nullptr;
   }
@@ -202,7 +218,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 1) v = str(t, v);
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
-    PyObject* c = t.constant(v);
+    PyObject* c = t.snapshot(v);
     if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
     v = t.real(native(t, PyObject_ASCII(c)));
   }

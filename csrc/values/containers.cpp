@@ -1,4 +1,4 @@
-// Reading and writing lists, tuples, dicts, sets and cells of the symbolic heap.
+// Reading and writing lists, tuples, dicts and cells of the symbolic heap.
 #include <algorithm>
 
 #include "cpython/compat.h"
@@ -196,6 +196,10 @@ DictKey Trace::keyOf(Value* key) {
       return identityKey(tensor, tensor->real);
     }
     case Kind::Tuple:
+      // Its first item without a hash, if there is one.
+      load(as<TupleValue>(key));
+      for (Value* item : as<TupleValue>(key)->items) keyOf(item);
+      [[fallthrough]];
     case Kind::BoundMethod:
       if (DictKey asked{key, nullptr, 0, true}; key->kind == Kind::Tuple) {
         uint64_t before = writes;
@@ -463,95 +467,6 @@ DictValue* Trace::dictOf(InstanceValue* i) {
   }
   journal.set(i->dict, made);
   return made;
-}
-
-// ---- sets ------------------------------------------------------------------------------------------------------------
-
-void Trace::load(SetValue* s) {
-  if (s->loaded) return;
-  ObjectRef items = checked(PySequence_Tuple(s->real.get()));
-  ObjectRef frozen = checked(PyFrozenSet_New(s->real.get()));
-  if (s->source) {
-    facts.typeIs(s->source, s->type);
-    facts.setEquals(s->source, frozen.get());
-  }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
-    PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-    Py_hash_t hash = PyObject_Hash(item);
-    if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
-    keep(ObjectRef::share(item));
-    DictKey k{realShared(item), item, hash};
-    if (isHashedByPython(item)) {
-      k = {wrap(item, sources.pinned(item)), nullptr, hash, true};
-      journal.set(s->asks, true);
-    }
-    s->index[k] = s->items.size();
-    s->items.push_back(k);
-  }
-  s->loaded = true;
-  journal.onRollback([s] {
-    s->loaded = false;
-    s->items.clear();
-    s->index.clear();
-  });
-}
-
-bool Trace::setHas(SetValue* s, const DictKey& given) {
-  load(s);
-  const DictKey k = resolve(s, given);
-  if (s->real) pinKey(k);
-  return s->index.count(k) != 0;
-}
-
-void Trace::note(SetValue* s, SetValue::Change change) {
-  s->history.push_back(change);
-  journal.onRollback([s] { s->history.pop_back(); });
-}
-
-void Trace::setAdd(SetValue* s, const DictKey& k) {
-  if (setHas(s, k)) return;
-  insert(s, k);
-  note(s, {SetValue::Change::Add, k});
-}
-
-void Trace::setMerge(SetValue* s, PyObject* frozenset) {
-  load(s);
-  ObjectRef items = checked(PySequence_Tuple(frozenset));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
-    DictKey k = keyOf(realShared(PyTuple_GET_ITEM(items.get(), i)));
-    if (!setHas(s, k)) insert(s, k);
-  }
-  note(s, {SetValue::Change::Merge, {}, keep(ObjectRef::share(frozenset))});
-}
-
-void Trace::insert(SetValue* s, const DictKey& k) {
-  touch(s);
-  if (k.constant) keep(ObjectRef::share(k.constant));
-  if (k.asked && !s->asks) journal.set(s->asks, true);
-  s->index[k] = s->items.size();
-  s->items.push_back(k);
-  journal.onRollback([s, k] {
-    s->index.erase(k);
-    s->items.pop_back();
-  });
-}
-
-bool Trace::setDiscard(SetValue* s, const DictKey& given) {
-  load(s);
-  const DictKey k = resolve(s, given);
-  if (s->real) pinKey(k);
-  if (!s->index.count(k)) return false;
-  touch(s);
-  journal.onRollback([s, items = s->items, index = s->index] {
-    s->items = items;
-    s->index = index;
-  });
-  note(s, {SetValue::Change::Discard, k});
-  size_t at = s->index[k];
-  s->items.erase(s->items.begin() + static_cast<ptrdiff_t>(at));
-  s->index.clear();
-  for (size_t i = 0; i < s->items.size(); i++) s->index[s->items[i]] = i;
-  return true;
 }
 
 }  // namespace cdynamo

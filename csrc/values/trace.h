@@ -164,6 +164,12 @@ class Trace {
   void append(ListValue* l, Value* v);
   void setAdd(SetValue* s, const DictKey& k);
   void setMerge(SetValue* s, PyObject* frozenset);  // of constants
+  // A set that CPython made of constants; `made` is given away.
+  SetValue* setMade(ObjectRef made);
+  // The set as CPython has it, in its order: a new one. Null where its order cannot be known. Guards the order of an existing one.
+  ObjectRef setLayout(SetValue* s);
+  // Calls one of set's own methods with constants: what it gives is returned (setLayout must have an answer).
+  ObjectRef setCall(SetValue* s, PyObject* method, const std::vector<PyObject*>& args);
   bool setDiscard(SetValue* s, const DictKey& k);
   bool setHas(SetValue* s, const DictKey& k);
   void setCell(CellValue* c, Value* v);
@@ -265,6 +271,7 @@ class Trace {
   void specialise(const Source* source);
   void insert(SetValue* s, const DictKey& k);
   void note(SetValue* s, SetValue::Change change);
+  void fillSet(SetValue* s, PyObject* set);
   DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
   std::vector<Value*> identityKeys_;

@@ -155,14 +155,15 @@ struct DictValue final : HeapValue {
 
 struct SetValue final : HeapValue {
   SetValue() : HeapValue(Kind::Set) {}
-  // What was done to it since it was empty, or since it was `real`: done again, CPython's order comes out again.
+  // What was done to it since it was `start` (or empty), or since it was `real`: done again, CPython's order comes out again.
   struct Change {
-    enum What : uint8_t { Add, Discard, Merge } what;
+    enum What : uint8_t { Add, Discard, Merge, Call } what;
     DictKey key;
-    PyObject* merged = nullptr;  // Merge: a frozenset, borrowed from the trace
+    PyObject* merged = nullptr;  // Merge: a frozenset; Call: a tuple of set's method and its arguments; borrowed from the trace
   };
-  std::vector<DictKey> items;  // insertion order of the trace
+  std::vector<DictKey> items;  // in no order that matters
   std::vector<Change> history;
+  ObjectRef start;         // a set that CPython made; nobody else has it
   bool replayable = true;  // `history` says what the program did: CPython's order is known
   bool orderGuarded = false;
   bool asks = false;  // holds items that are compared by Python code

@@ -1,0 +1,184 @@
+// Pieces of the standard library: copy, dir, lru_cache, mappings that only show another one, json.
+#include "base/lookup.h"
+#include "builtins/table.h"
+#include "cpython/compat.h"
+#include "interp/intrinsics.h"
+
+namespace cdynamo {
+
+namespace {
+
+// ---- copy: memos are kept by object, so that what the trace made needs no id() ------------------------------------------
+
+template <bool deep>
+Value* copyObject(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, deep ? 3 : 1);
+  if (isTensor(a.args[0])) unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy");
+  if (deep && a.args.size() > 1 && !isSame(t, a.args[1], t.none()))
+    if (DictValue* memo = asDict(a.args[1]); !memo || memo->real) unsupported(BreakReason::UnknownFunction, "deepcopy with a memo from outside");
+  return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", deep ? "deepcopy_object" : "copy_object")), a);
+}
+
+// ---- mappingproxy --------------------------------------------------------------------------------------------------------
+
+// What a mapping shows, where it is known without a guard: of a type, of a signature. One that came from outside is not read: its mapping
+// may be changed by anybody.
+DictValue* shownDict(Trace& t, Value* v) {
+  if (!isReal(v) || v->source) unsupported(BreakReason::UnsupportedIndexing, "reading " + describe(v));
+  ObjectRef copy = checked(PyDict_New());
+  checkedStatus(PyDict_Update(copy.get(), realObject(v)));
+  DictValue* d = t.dict();
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(copy.get(), &at, &key, &value);)
+    t.dictSet(d, t.keyOf(t.realShared(key)), t.realShared(t.keep(ObjectRef::share(value))));
+  return d;
+}
+
+template <DictViewValue::What what>
+Value* proxyView(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.make<DictViewValue>(shownDict(t, a.args[0]), what);
+}
+Value* proxyCopy(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return shownDict(t, a.args[0]);
+}
+Value* proxyGet(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 3);
+  DictValue* d = shownDict(t, a.args[0]);
+  Value* v = t.dictGet(d, t.keyOf(a.args[1]));
+  return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
+}
+
+// ---- dir -------------------------------------------------------------------------------------------------------------------
+
+Value* builtinDir(Trace& t, CallArgs& a) {
+  expectArgs(a, 0, 1);
+  if (a.args.empty()) unsupported(BreakReason::BuiltinCall, "dir() without an argument");
+  Value* v = a.args[0];
+  static PyObject* dir = importedObject("builtins", "dir");
+  if (PyObject* c = t.constant(v); c && !PyModule_Check(c)) return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
+  unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
+}
+
+// ---- json: on plain data, by itself ----------------------------------------------------------------------------------------
+
+bool isPlainData(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  if (isReal(v)) return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || isReal(v, Py_None);
+  if (v->kind == Kind::Dict) {
+    t.complete(as<DictValue>(v));
+    for (const DictEntry& e : as<DictValue>(v)->entries)
+      if (e.value && (!e.key.value || !isPlainData(t, e.key.value) || !isPlainData(t, e.value))) return false;
+    return type == &PyDict_Type;
+  }
+  if (type != &PyList_Type && type != &PyTuple_Type) return false;
+  for (Value* item : itemsOf(t, v))
+    if (!isPlainData(t, item)) return false;
+  return true;
+}
+
+Value* jsonDumps(Trace& t, CallArgs& a) {
+  static PyObject* dumps = importedObject("json", "dumps");
+  bool plain = true;
+  for (Value* v : a.args) plain = plain && isPlainData(t, v);
+  for (auto& [name, v] : a.kwargs) plain = plain && isPlainData(t, v);
+  Value* text = plain ? callNative(t, dumps, a) : nullptr;
+  return text ? text : inlineFunction(t, pinnedValue(t, dumps), a);
+}
+
+// ---- descriptors and iterators called by name --------------------------------------------------------------------------------
+
+// type.__dict__["__mro__"].__get__(cls): as an attribute that is read.
+Value* descriptorGet(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 3);
+  PyObject* d = t.constant(a.args[0]);
+  if (!d) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
+  if (isSame(t, a.args[1], t.none())) return a.args[0];
+  PyObject* name = reinterpret_cast<PyDescrObject*>(d)->d_name;
+  if (isReal(a.args[1]) && PyType_Check(realObject(a.args[1]))) {
+    auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[1]));
+    if (typeLookup(Py_TYPE(type), name) == d)
+      if (Value* v = getTypeAttr(t, type, name)) return v;
+  }
+  PyTypeObject* type = t.typeOf(a.args[1]);
+  if (!PyType_IsSubtype(type, reinterpret_cast<PyDescrObject*>(d)->d_type)) throw WrongArguments{};
+  Value* v = bindDescriptor(t, d, a.args[1], type, name);
+  if (!v) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
+  return v;
+}
+
+Value* iteratorNext(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  if (a.args[0]->kind != Kind::Iterator) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(a.args[0]));
+  if (Value* v = next(t, a.args[0])) return v;
+  throw Raised{t.real(checked(PyObject_CallNoArgs(PyExc_StopIteration)))};
+}
+Value* iteratorIter(Trace&, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return a.args[0];
+}
+
+Value* viewIsDisjoint(Trace& t, CallArgs& a) {
+  for (Value* v : itemsOf(t, a.args[1]))
+    if (contains(t, a.args[0], v)) return t.boolean(false);
+  return t.boolean(true);
+}
+
+Value* copyTensor(Trace&, CallArgs&) { unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy"); }
+
+// ---- repr of dataclasses and of collections: what guards it against cycles asks for ids ----------------------------------------
+
+// The code of the function called `wrapper` inside another one.
+PyObject* wrapperCode(PyObject* code) {
+  PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+    PyObject* inner = PyTuple_GET_ITEM(constants, i);
+    if (!PyCode_Check(inner)) continue;
+    if (PyUnicode_CompareWithASCIIString(reinterpret_cast<PyCodeObject*>(inner)->co_name, "wrapper") == 0) return inner;
+    if (PyObject* deeper = wrapperCode(inner)) return deeper;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value* unguardedRepr(Trace& t, Value* function) {
+  static PyObject* codes[] = {wrapperCode(PyFunction_GET_CODE(importedObject("dataclasses", "_recursive_repr"))),
+                              wrapperCode(PyFunction_GET_CODE(importedObject("reprlib", "recursive_repr")))};
+  PyObject* code = PyFunction_GET_CODE(realObject(function));
+  if (!code || (code != codes[0] && code != codes[1])) return nullptr;
+  // A cycle ends at the limit of nested calls, which breaks.
+  static PyObject* closureName = PyUnicode_InternFromString("__closure__");
+  ObjectRef names = checked(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(code)));
+  std::vector<Value*> cells = itemsOf(t, getAttr(t, function, closureName));
+  for (size_t i = 0; i < cells.size(); i++)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)), "user_function") == 0 &&
+        cells[i]->kind == Kind::Cell)
+      return t.cellContents(as<CellValue>(cells[i]));
+  return nullptr;
+}
+
+void addLibraryFunctions(BuiltinTable& table) {
+  table.addType(&PyMemberDescr_Type, "__get__", descriptorGet);
+  table.addType(&PyGetSetDescr_Type, "__get__", descriptorGet);
+  for (PyTypeObject* type : {&PyListIter_Type, &PyTupleIter_Type, &PyRangeIter_Type, &PyDictIterKey_Type, &PyDictIterValue_Type, &PyDictIterItem_Type,
+                             &PySetIter_Type, &PyZip_Type, &PyMap_Type, &PyFilter_Type, &PyEnum_Type, &PyListRevIter_Type}) {
+    table.addType(type, "__next__", iteratorNext);
+    table.addType(type, "__iter__", iteratorIter);
+  }
+  for (PyTypeObject* type : {&PyDictKeys_Type, &PyDictItems_Type}) table.addType(type, "isdisjoint", viewIsDisjoint);
+  table.add("torch.Tensor.__reduce_ex__", copyTensor);
+  table.add("torch.Tensor.__deepcopy__", copyTensor);
+  table.add("copy.copy", copyObject<false>);
+  table.add("copy.deepcopy", copyObject<true>);
+  table.add("builtins.dir", builtinDir);
+  table.add("json.dumps", jsonDumps);
+  table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);
+  table.addType(&PyDictProxy_Type, "values", proxyView<DictViewValue::Values>);
+  table.addType(&PyDictProxy_Type, "items", proxyView<DictViewValue::Items>);
+  table.addType(&PyDictProxy_Type, "copy", proxyCopy);
+  table.addType(&PyDictProxy_Type, "get", proxyGet);
+}
+
+}  // namespace cdynamo
