@@ -150,6 +150,11 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
+      if (raised.exception == here && f.generator && !f.code->handlerOf(f.ip)) {
+        // The instruction that threw it into the generator is what raises it.
+        t.addPlace(raised.exception, f.place);
+        throw;
+      }
       if (!raised.place) {
         raised.place = t.place;
         if (leavesAllFrames(f)) {
