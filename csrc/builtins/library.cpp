@@ -13,7 +13,7 @@ namespace {
 template <bool deep>
 Value* copyObject(Trace& t, CallArgs& a) {
   expectArgs(a, 1, deep ? 3 : 1);
-  if (isTensor(a.args[0])) unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy");
+  if (!deep && isTensor(a.args[0])) unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy");
   if (deep && a.args.size() > 1 && !isSame(t, a.args[1], t.none()))
     if (DictValue* memo = asDict(a.args[1]); !memo || memo->real) unsupported(BreakReason::UnknownFunction, "deepcopy with a memo from outside");
   return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", deep ? "deepcopy_object" : "copy_object")), a);
@@ -169,7 +169,6 @@ void addLibraryFunctions(BuiltinTable& table) {
   }
   for (PyTypeObject* type : {&PyDictKeys_Type, &PyDictItems_Type}) table.addType(type, "isdisjoint", viewIsDisjoint);
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
-  table.add("torch.Tensor.__deepcopy__", copyTensor);
   table.add("copy.copy", copyObject<false>);
   table.add("copy.deepcopy", copyObject<true>);
   table.add("builtins.dir", builtinDir);

@@ -75,7 +75,7 @@ def fresh_split_each_call():
     return across_calls(lambda x: (x + 1, b"a b".split()))
 
 
-@scenario(skip="*")
+@scenario()
 def fresh_translation_table_each_call():
     return across_calls(lambda x: (x + 1, str.maketrans("a", "b")))
 
