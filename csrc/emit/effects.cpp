@@ -35,7 +35,11 @@ void Rebuilder::writeBack(HeapValue* h) {
       }
       break;
     case Kind::Instance:
-      for (auto& [slot, v] : as<InstanceValue>(h)->slots) setAttribute(h, slot.get(), v);
+      for (auto& [slot, v] : as<InstanceValue>(h)->slots) {
+        // A slot that was set and deleted may have been empty before: it is filled first.
+        if (!v) setAttribute(h, slot.get(), t.none());
+        setAttribute(h, slot.get(), v);
+      }
       break;
     case Kind::Generator: placeExisting(as<GeneratorValue>(h)); break;
     case Kind::Iterator: moveExisting(as<IteratorValue>(h)); break;
