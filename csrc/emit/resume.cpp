@@ -308,7 +308,12 @@ class StepWriter {
     if (fallsThrough(in.op)) exit(at_.index + 1, lowest(depth, code.depthAt(at_.index + 1)), false);
     if (jumps) {
       f_.a.bind(jumped);
-      exit(in.target, lowest(depth, code.depthAt(in.target)), false);
+      InstrIndex target = in.target;
+      if (in.op == Op::Send) {
+        f_.a.emit(Op::EndSend);
+        target++;
+      }
+      exit(target, lowest(depth, code.depthAt(target)), false);
     }
     if (handler) {
       f_.a.bind(raised);

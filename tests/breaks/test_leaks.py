@@ -16,7 +16,7 @@ import torch
 from differ import Setup, t
 from known import KNOWN
 from known_leaks import KNOWN_LEAKS
-from test_break_stress import STEPS, TOPICS
+from test_break_stress import TOPICS, step_of
 
 import cdynamo
 
@@ -45,7 +45,7 @@ def all_cases():
             if number % 10 and not os.environ.get("CDYNAMO_LEAKS"):
                 continue
             marks = [pytest.mark.xfail(reason=KNOWN_LEAKS[name], strict=True)] if name in KNOWN_LEAKS else []
-            yield pytest.param(case, STEPS[number % len(STEPS)], id=name, marks=marks)
+            yield pytest.param(case, step_of(name), id=name, marks=marks)
 
 
 def call(compiled, setup: Setup) -> None:
