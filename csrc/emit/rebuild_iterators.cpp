@@ -419,9 +419,9 @@ void Rebuilder::makeDictIterator(IteratorValue* it) {
 // ---- stand-ins -------------------------------------------------------------------------------------------------------
 
 bool Rebuilder::makeKeyFunction(FunctionValue* fn) {
-  if (!isPolyfill(fn->globals, "__name__") || !fn->closure) return false;
+  auto* code = reinterpret_cast<PyCodeObject*>(fn->code);
+  if (!isPolyfill(fn->globals, "__name__") || PyUnicode_CompareWithASCIIString(code->co_qualname, "cmp_to_key.<locals>.<lambda>") != 0) return false;
   auto cells = itemsOf(t, fn->closure);
-  if (cells.size() != 1) return false;
   a.loadConst(importedObject("functools", "cmp_to_key"));
   load(t.cellContents(as<CellValue>(cells[0])));
   a.call(1);
