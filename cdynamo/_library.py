@@ -11,14 +11,14 @@ import weakref
 # ---- operator ----------------------------------------------------------------------------------------------------------
 
 
-def indexOf(a, b, /):  # noqa: N802
+def indexOf(a, b, /):
     for i, item in enumerate(a):
         if item is b or item == b:
             return i
     raise ValueError("sequence.index(x): x not in sequence")
 
 
-def countOf(a, b, /):  # noqa: N802
+def countOf(a, b, /):
     return sum(1 for item in a if item is b or item == b)
 
 
@@ -257,7 +257,7 @@ def _known_containers(x, cls, copied):
     if cls is set or cls is frozenset:
         return cls([copied(item) for item in x])
     if cls is collections.deque:
-        made = collections.deque([], x.maxlen)
+        made = collections.deque(maxlen=x.maxlen)
         for item in x:
             made.append(copied(item))
         return made

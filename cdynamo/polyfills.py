@@ -13,8 +13,25 @@ import types
 import torch
 
 from cdynamo._library import (  # noqa: F401
-    bisect_left, bisect_right, call, copy_object, countOf, deepcopy_object, heapify, heapify_max, heappop, heappop_max, heappush, heappushpop,
-    heapreplace, heapreplace_max, iconcat, indexOf, insort_left, insort_right, reduce_object,
+    bisect_left,
+    bisect_right,
+    call,
+    copy_object,
+    countOf,
+    deepcopy_object,
+    heapify,
+    heapify_max,
+    heappop,
+    heappop_max,
+    heappush,
+    heappushpop,
+    heapreplace,
+    heapreplace_max,
+    iconcat,
+    indexOf,
+    insort_left,
+    insort_right,
+    reduce_object,
 )  # fmt: skip
 
 _missing = object()
@@ -461,7 +478,7 @@ def next_item_or_default(iterator, default):
         return default
 
 
-def call(function, arguments):
+def call_for_effect(function, arguments):
     function(*arguments)
 
 

@@ -178,7 +178,7 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
   if (v->kind != Kind::Instance) return {};
   if ((callable == known.setattr && count == 3) || (callable == known.delattr && count == 2)) {
     LastCall write = lastWrite(t, v, nameOf(t, args.args[1]), count == 3 ? args.args[2] : nullptr);
-    return write ? around(t, "call", {write.callable, t.tuple(std::move(write.args.args))}) : LastCall{};
+    return write ? around(t, "call_for_effect", {write.callable, t.tuple(std::move(write.args.args))}) : LastCall{};
   }
   if (count == 1) {
     if (callable == known.len) {

@@ -33,8 +33,8 @@ class BadTruth:
 
 
 def generated():
-    for i in range(3):
-        yield i
+    yield 0
+    yield 1
 
 
 breaks.table(
@@ -43,7 +43,9 @@ breaks.table(
         "no_method_answers": "y = x + 1\ntry:\n    Deaf() + 3\nexcept TypeError as e:\n    return y * 2, str(e)",
         "init_returns_something": "y = x + 1\ntry:\n    BadInit()\nexcept TypeError as e:\n    return y * 2, str(e)",
         "truth_is_no_bool": "y = x + 1\ntry:\n    if BadTruth():\n        y = y * 3\nexcept TypeError as e:\n    return y * 2, str(e)",
-        "thrown_through_a_generator": "y = x + 1\ng = generated()\nnext(g)\ntry:\n    g.throw(ValueError(7))\nexcept ValueError as e:\n    return y * ext(2), e.args",
+        "thrown_through_a_generator": (
+            "y = x + 1\ng = generated()\nnext(g)\ntry:\n    g.throw(ValueError(7))\nexcept ValueError as e:\n    return y * ext(2), e.args"
+        ),
         "thrown_out_of_the_function": "y = x + 1\ng = generated()\nnext(g)\nnote(y)\ng.throw(ValueError(7))",
     },
     globals(),

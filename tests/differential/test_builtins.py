@@ -385,4 +385,9 @@ def print_free_debugging(x):
     return x
 
 
+@case(lambda: (t(3),))
+def operator_call(x):
+    return operator.call(torch.add, x, 1), operator.call(dict, a=1), operator.call(lambda *a, **k: (a, k), 1, b=2)
+
+
 test_builtins = cases.as_test(__name__)
