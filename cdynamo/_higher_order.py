@@ -43,9 +43,8 @@ def _function_of(
         flat = bwd(*given, *ctx.saved_tensors, *ctx.kept)
         return tuple(None if i is None else flat[i] for i in grads)
 
-    if bwd.once_differentiable:
-        backward = torch.autograd.function.once_differentiable(backward)
-    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    outer: Any = torch.autograd.function.once_differentiable(backward) if bwd.once_differentiable else backward
+    body = {"forward": staticmethod(forward), "backward": staticmethod(outer)}
     return type(fwd.function_name, (torch.autograd.Function,), body)
 
 
@@ -55,7 +54,7 @@ def tag_activation_checkpoint(body: GraphProgram, *args: Any, **options: Any) ->
 
 
 def register_hook(tensor: torch.Tensor, body: GraphProgram, *args: Any) -> torch.Tensor:
-    tensor.register_hook(lambda grad: body(grad, *args)[0])
+    tensor.register_hook(lambda grad: body(grad, *args)[0])  # type: ignore[no-untyped-call]
     return tensor
 
 

@@ -30,7 +30,8 @@ def put_back(tensor: torch.Tensor, saved: Saved, version: int) -> bool:
 
 
 def torch_state() -> Any:
-    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    uses_cuda = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if uses_cuda else None
 
 
 def set_torch_state(state: Any) -> bool:
