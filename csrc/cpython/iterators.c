@@ -227,11 +227,13 @@ static int peekDict(DictIterator* it, Py_ssize_t k, PyObject** item) {
 static int peekSet(SetIterator* it, Py_ssize_t k, PyObject** item) {
   if (!it->set) return 0;
   if (it->used != PySet_GET_SIZE(it->set)) return -1;
+  PyObject* found = NULL;
   Py_hash_t hash;
   Py_ssize_t position = it->position;
   for (Py_ssize_t i = 0; i <= k; i++)
-    if (!_PySet_NextEntry(it->set, &position, item, &hash)) return 0;
-  Py_INCREF(*item);
+    if (!_PySet_NextEntry(it->set, &position, &found, &hash)) return 0;
+  Py_INCREF(found);
+  *item = found;
   return 1;
 }
 

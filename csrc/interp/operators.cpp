@@ -520,8 +520,14 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     auto x = itemsOf(t, a), y = itemsOf(t, b);
     if (x.size() != y.size() && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
     size_t i = 0;
-    while (i < x.size() && i < y.size() && equals(t, x[i], y[i])) i++;
-    if (i == x.size() || i == y.size()) {
+    while (i < x.size() && i < y.size()) {
+      uint64_t before = t.writes;
+      bool same = equals(t, x[i], y[i]);
+      if (t.writes != before) x = itemsOf(t, a), y = itemsOf(t, b);  // a comparison of the program may change both lists
+      if (!same) break;
+      i++;
+    }
+    if (i >= x.size() || i >= y.size()) {
       ObjectRef sx = checked(PyLong_FromSize_t(x.size())), sy = checked(PyLong_FromSize_t(y.size()));
       return t.real(native(t, PyObject_RichCompare(sx.get(), sy.get(), op)));
     }
@@ -540,9 +546,11 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       for (size_t i = 0; same && i < left.size(); i++) same = equals(t, left[i], right[i]);
     }
     for (size_t i = 0; same && i < x->entries.size(); i++) {
-      if (!x->entries[i].value) continue;
-      Value* other = t.dictGet(y, x->entries[i].key);
-      same = other && equals(t, x->entries[i].value, other);
+      // A comparison of the program may change both dicts.
+      DictEntry mine = x->entries[i];
+      if (!mine.value) continue;
+      Value* other = t.dictGet(y, mine.key);
+      same = other && equals(t, mine.value, other);
     }
     return t.boolean(same == (op == Py_EQ));
   }
