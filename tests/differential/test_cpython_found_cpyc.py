@@ -1,6 +1,10 @@
 """What CPython's own tests (make cpython-tests) have found about numbers, classes and the library."""
 
 
+import dataclasses
+import enum
+import typing
+
 from differ import Cases, t
 
 cases = Cases()
@@ -29,6 +33,12 @@ class OwnFloat(float):
 class NumberText(str):
     def __float__(self):
         return 9.0
+
+
+class Bits(enum.Flag):
+    FIRST = 1
+    SECOND = 2
+    BOTH = 3
 
 
 class Keys:
@@ -76,6 +86,62 @@ def mapping_pattern_with_the_same_key_twice(x):
                 return y, z
     except ValueError as error:
         return x * 2, str(error)
+
+
+@case(lambda: (t(3),))
+def member_of_a_flag_that_its_iterator_does_not_give(x):
+    return x * 2, Bits.BOTH in Bits, Bits.FIRST in Bits
+
+
+@case(lambda: (t(3),))
+def parts_of_a_property_by_name(x):
+    class Shape:
+        @property
+        def area(self):
+            return 3
+
+        @classmethod
+        def make(cls):
+            return cls.__name__
+
+    made = [property(len), classmethod(len), staticmethod(len)]
+    return x * 2, [hasattr(d, "__get__") for d in made], [hasattr(d, "__set__") for d in made], Shape.__dict__["make"].__get__(None, Shape)()
+
+
+@case(lambda: (t(3),), skip="*")
+def classmethod_around_a_classmethod(x):
+    class Shape:
+        @classmethod
+        @classmethod
+        def make(cls):
+            return cls.__name__
+
+    return x * 2, Shape.make()
+
+
+@case(lambda: (t(3),), skip="*")
+def dataclass_with_computed_defaults(x):
+    class Items(list):
+        pass
+
+    messages = []
+    try:
+
+        @dataclasses.dataclass
+        class Wrong:
+            items: list = Items()
+
+    except ValueError as error:
+        messages.append(str(error)[:15])
+    try:
+
+        @dataclasses.dataclass
+        class AlsoWrong:
+            count: typing.ClassVar[int] = dataclasses.field(default_factory=int)
+
+    except TypeError as error:
+        messages.append(str(error))
+    return x * 2, messages
 
 
 test_cpython_found_cpyc = cases.as_test(__name__)
