@@ -93,11 +93,29 @@ Value* converted(Trace& t, Value* object, std::string_view special, Value* answe
     std::string owner = special == "__float__" ? std::string(t.typeOf(object)->tp_name) + "." : "";
     if (!PyType_IsSubtype(got, e.type))
       raise(t, PyExc_TypeError, owner + std::string(special) + " returned non-" + e.text + " (type " + got->tp_name + ")");
+    if (got != e.type && e.type != &PyBytes_Type) unsupported(BreakReason::BuiltinCall, std::string(special) + " that gives a subclass, which warns");
   }
   return answer;
 }
 
+Value* convertedBy(Trace& t, CallArgs& a, const char* name, Value* method) {
+  if (std::string_view(name) == "__trunc__") unsupported(BreakReason::BuiltinCall, "int() by __trunc__, which warns");
+  return converted(t, a.args[0], name, call(t, method, {{a.args.begin() + 1, a.args.end()}, a.kwargs}));
+}
+
+// What the class of an object around a plain value says itself about a conversion; null where the plain value is asked.
+Value* ownConversion(Trace& t, CallArgs& a, std::string_view special) {
+  if (a.args.empty() || a.args[0]->kind != Kind::Instance || !coreType(t.typeOf(a.args[0]))) return nullptr;
+  bool takesMore = special == "__round__" || special == "__pow__";
+  if (special == "__str__" || (!takesMore && (a.args.size() != 1 || !a.kwargs.empty()))) return nullptr;
+  if (special == "__complex__" && coreType(t.typeOf(a.args[0])) == &PyUnicode_Type) return nullptr;
+  for (const char* name : fallbacks(special))
+    if (Value* method = specialMethod(t, a.args[0], name)) return overrides(t, a.args[0], name) ? convertedBy(t, a, name, method) : nullptr;
+  return nullptr;
+}
+
 Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special) {
+  if (Value* v = ownConversion(t, a, special)) return v;
   if (Value* v = callNative(t, callable, a)) return v;
   if (!a.args.empty() && (a.args[0]->kind == Kind::List || a.args[0]->kind == Kind::Dict || a.args[0]->kind == Kind::Set)) {
     CallArgs copies = a;
@@ -107,8 +125,7 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     for (const char* name : fallbacks(special))
-      if (Value* method = specialMethod(t, a.args[0], name))
-        return converted(t, a.args[0], name, call(t, method, {{a.args.begin() + 1, a.args.end()}, a.kwargs}));
+      if (Value* method = specialMethod(t, a.args[0], name)) return convertedBy(t, a, name, method);
   // None of them: CPython says so about any object of the class.
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance && t.typeOf(a.args[0])->tp_new == PyBaseObject_Type.tp_new &&
       !PyType_HasFeature(t.typeOf(a.args[0]), Py_TPFLAGS_IS_ABSTRACT)) {
@@ -506,10 +523,28 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.deleter", propertyWith<2>);
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
-  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "builtins.ascii", "torch.finfo",
-                           "torch.iinfo", "torch.device", "sys.intern", "os.fspath", "re._compile",
-                           "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta", "datetime.timezone", "operator.length_hint",
-                           "_string.formatter_field_name_split", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
+  for (const char* pure : {"builtins.chr",
+                           "builtins.ord",
+                           "builtins.bin",
+                           "builtins.hex",
+                           "builtins.oct",
+                           "builtins.ascii",
+                           "torch.finfo",
+                           "torch.iinfo",
+                           "torch.device",
+                           "sys.intern",
+                           "os.fspath",
+                           "re._compile",
+                           "datetime.date",
+                           "datetime.datetime",
+                           "datetime.time",
+                           "datetime.timedelta",
+                           "datetime.timezone",
+                           "operator.length_hint",
+                           "_string.formatter_field_name_split",
+                           "json.loads",
+                           "builtins.str.maketrans",
+                           "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

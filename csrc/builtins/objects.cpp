@@ -64,6 +64,7 @@ Value* descriptorGet(Trace& t, CallArgs& a) {
     auto* p = as<PropertyValue>(a.args[0]);
     if (p->type == &PyProperty_Type) return noInstance ? p : call1(t, p->get, instance);
     if (p->type == &PyStaticMethod_Type) return p->get;
+    checkClassMethod(t, p->get);
     return t.make<BoundMethodValue>(p->get, pinnedValue(t, reinterpret_cast<PyObject*>(type)));
   }
   if (!isReal(a.args[0])) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));

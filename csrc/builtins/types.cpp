@@ -23,7 +23,8 @@ namespace {
 [[noreturn]] void badClassInfo(Trace& t, const char* function) {
   bool instance = std::strcmp(function, "isinstance") == 0;
   raise(t, PyExc_TypeError,
-        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union" : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
+        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union"
+                 : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
 }
 
 // The class objects of a classinfo argument (class, tuple of them, union), flattened.
@@ -48,8 +49,7 @@ void collectClasses(Trace& t, Value* info, const char* function, std::vector<PyO
       raise(t, PyExc_TypeError, std::string(function) + "() argument 2 cannot be a parameterized generic");
     // What can answer by itself does; an object with __bases__ is as good as a class.
     ObjectRef check = checked(PyUnicode_InternFromString(std::strcmp(function, "isinstance") ? "__subclasscheck__" : "__instancecheck__"));
-    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__"))
-      badClassInfo(t, function);
+    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__")) badClassInfo(t, function);
     out.push_back(object);
     return;
   }
@@ -285,6 +285,8 @@ Value* coreNew(Trace& t, CallArgs& a) {
   if (!PyType_IsSubtype(type, &base))
     raise(t, PyExc_TypeError,
           std::string(base.tp_name) + ".__new__(" + type->tp_name + "): " + type->tp_name + " is not a subtype of " + base.tp_name);
+  if (type != &base && !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+    raise(t, PyExc_TypeError, std::string(base.tp_name) + ".__new__(" + type->tp_name + ") is not safe, use " + type->tp_name + ".__new__()");
   CallArgs rest{{a.args.begin() + 1, a.args.end()}, a.kwargs};
   Value* plain = call(t, t.realShared(reinterpret_cast<PyObject*>(&base)), std::move(rest));
   if (type == &base) return plain;

@@ -61,6 +61,12 @@ void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
 
 Value* pinnedValue(Trace& t, PyObject* object) { return t.wrap(object, t.sources.pinned(object)); }
 
+void checkClassMethod(Trace& t, Value* function) {
+  PyTypeObject* type = t.typeOf(function);
+  if (type->tp_descr_get && type != &PyFunction_Type && type != &PyMethod_Type)
+    unsupported(BreakReason::UnsupportedDescriptor, std::string("a classmethod around a descriptor of type ") + type->tp_name);
+}
+
 Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
   PyTypeObject* kind = Py_TYPE(d);
   if (kind == &PyFunction_Type) {
@@ -71,6 +77,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     ObjectRef inner = checked(PyObject_GetAttrString(d, "__func__"));
     Value* fn = pinnedValue(t, inner.get());
     if (kind == &PyStaticMethod_Type) return fn;
+    checkClassMethod(t, fn);
     Value* self = instance && instance->kind == Kind::Real && PyType_Check(realObject(instance)) && owner == Py_TYPE(realObject(instance))
                       ? instance
                       : pinnedValue(t, reinterpret_cast<PyObject*>(owner));
@@ -457,7 +464,7 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
         return t.boolean(false);
       }
       PyObject* d = typeLookup(p->type, name);
-      if (d && Py_TYPE(d) == &PyMethodDescr_Type) return t.make<BoundMethodValue>(t.realShared(d), p);
+      if (d && (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type)) return t.make<BoundMethodValue>(t.realShared(d), p);
       if (p->type != &PyProperty_Type) return getAttrOrNull(t, p->get, name);
       return nullptr;
     }

@@ -38,6 +38,9 @@ void setTensorAttr(Trace& t, TensorValue* tensor, PyObject* name, Value* value);
 // What happens to an exception when it is raised: the one that is being handled becomes its context.
 void linkContext(Trace& t, Value* exception);
 
+// Breaks where a classmethod is around another descriptor, which CPython binds in its turn.
+void checkClassMethod(Trace& t, Value* function);
+
 // What a __repr__ that reprlib or dataclasses guards against cycles calls; null where `function` (Real, a Python function) is none.
 Value* unguardedRepr(Trace& t, Value* function);
 // The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.

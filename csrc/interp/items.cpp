@@ -419,6 +419,12 @@ bool contains(Trace& t, Value* container, Value* item) {
     if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object is not a container");
     return truth(t, call1(t, method, item));
   }
+  if (isReal(container) && PyType_Check(realObject(container))) {
+    // A class asks its metaclass: of an Enum, not only the members that its iterator gives.
+    static PyObject* name = PyUnicode_InternFromString("__contains__");
+    auto* meta = Py_TYPE(t.identity(container));
+    if (PyObject* method = lookUp(t, meta, name)) return truth(t, call1(t, bindDescriptor(t, method, container, meta, name), item));
+  }
   if (DictValue* d = asDict(container)) return t.dictGet(d, t.keyOf(item)) != nullptr;
   if (SetValue* s = asSet(container)) return t.setHas(s, keyToFind(t, item));
   if (container->kind == Kind::DictView && as<DictViewValue>(container)->what == DictViewValue::Keys)

@@ -272,6 +272,29 @@ Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {
   return cls;
 }
 
+namespace {
+
+// A decorator of CPython reads annotations, and whether defaults have a hash: what only stands for such a value must not be seen by it.
+void refuseStandIn(Trace& t, PyObject* held) {
+  auto found = Py_TYPE(held) == &PyBaseObject_Type ? t.models.find(held) : t.models.end();
+  if (found != t.models.end() && t.typeOf(found->second)->tp_hash == PyObject_HashNotImplemented)
+    unsupported(BreakReason::ClassStatement, "a decorator of a class with computed annotations or defaults");
+}
+
+void refuseStandIns(Trace& t, PyTypeObject* type) {
+  PyObject *key, *held;
+  for (Py_ssize_t at = 0; PyDict_Next(typeDict(type), &at, &key, &held);) {
+    refuseStandIn(t, held);
+    if (std::strcmp(Py_TYPE(held)->tp_name, "Field") != 0) continue;
+    if (ObjectRef value = ObjectRef::steal(PyObject_GetAttrString(held, "default")))
+      refuseStandIn(t, value.get());
+    else
+      PyErr_Clear();
+  }
+}
+
+}  // namespace
+
 Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
   Value* cls = args.args.at(0);
   LocalClass* record = isReal(cls) ? t.localClass(realObject(cls)) : nullptr;
@@ -282,6 +305,7 @@ Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
     if (!values.back()) unsupported(BreakReason::ClassStatement, "a decorator of a class with computed arguments");
   }
   if (!args.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a decorator of a class with keywords");
+  refuseStandIns(t, reinterpret_cast<PyTypeObject*>(realObject(cls)));
   ObjectRef made = native(t, PyObject_Vectorcall(decorator, values.data(), values.size(), nullptr));
   if (made.get() != realObject(cls)) {
     // The model was changed all the same: no way back to it.

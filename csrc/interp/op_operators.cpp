@@ -335,11 +335,18 @@ void handleMatchKeys(Trace& t, FrameState& f, const Instr&) {
   Value* keys = f.top(1);
   Value* subject = f.top(2);
   std::vector<Value*> values;
-  DictValue* d = asDict(subject);
+  DictValue *d = asDict(subject), *seen = t.dict();
   for (Value* key : itemsOf(t, keys)) {
     Value* v = nullptr;
+    DictKey known = t.keyOf(key);
+    if (t.dictGet(seen, known)) {
+      PyObject* text = t.constant(repr(t, key));
+      if (!text) unsupported(BreakReason::HashOrCompare, "a mapping pattern with the same key twice");
+      raise(t, PyExc_ValueError, std::string("mapping pattern checks duplicate key (") + PyUnicode_AsUTF8(text) + ")");
+    }
+    t.dictSet(seen, known, key);
     if (d && subject->kind == Kind::Dict) {
-      v = t.dictGet(d, t.keyOf(key));
+      v = t.dictGet(d, known);
     } else {
       Value* missing = t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))));
       v = call(t, getAttr(t, subject, "get"), {{key, missing}, {}});

@@ -152,7 +152,8 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
     t.complete(as<DictValue>(b));
     if (!inplace) {
       // The right operand's type says what is made where it is the more special one.
-      auto* like = as<DictValue>(as<DictValue>(b)->type != as<DictValue>(a)->type && PyType_IsSubtype(as<DictValue>(b)->type, as<DictValue>(a)->type) ? b : a);
+      auto* like =
+          as<DictValue>(as<DictValue>(b)->type != as<DictValue>(a)->type && PyType_IsSubtype(as<DictValue>(b)->type, as<DictValue>(a)->type) ? b : a);
       into = t.dict();
       // A subclass of dict gives a plain one.
       into->type = like->holder ? &PyDict_Type : like->type;
@@ -293,7 +294,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
-  if (a->kind != Kind::Instance && b->kind != Kind::Instance && (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
+  if (a->kind != Kind::Instance && b->kind != Kind::Instance &&
+      (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
   }
   if (base == 6 && ca && PyUnicode_Check(ca)) {
@@ -490,7 +492,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
-    if (Value *x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
       return compareOp(t, op, x, y ? y : b);
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
@@ -591,7 +593,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(x > y && within(b, a));
     }
   }
-  if (Value *x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
   for (Value* v : {a, b}) {
     PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
     if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
@@ -759,6 +761,7 @@ Value* indexValue(Trace& t, Value* v) {
   Value* index = call(t, method, {});
   if (!PyType_FastSubclass(t.typeOf(index), Py_TPFLAGS_LONG_SUBCLASS))
     raise(t, PyExc_TypeError, std::string("__index__ returned non-int (type ") + t.typeOf(index)->tp_name + ")");
+  if (t.typeOf(index) != &PyLong_Type) unsupported(BreakReason::BuiltinCall, "__index__ that gives a subclass of int, which warns");
   return index;
 }
 
