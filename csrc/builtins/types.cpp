@@ -23,7 +23,8 @@ namespace {
 [[noreturn]] void badClassInfo(Trace& t, const char* function) {
   bool instance = std::strcmp(function, "isinstance") == 0;
   raise(t, PyExc_TypeError,
-        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union" : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
+        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union"
+                 : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
 }
 
 // The class objects of a classinfo argument (class, tuple of them, union), flattened.
@@ -48,8 +49,7 @@ void collectClasses(Trace& t, Value* info, const char* function, std::vector<PyO
       raise(t, PyExc_TypeError, std::string(function) + "() argument 2 cannot be a parameterized generic");
     // What can answer by itself does; an object with __bases__ is as good as a class.
     ObjectRef check = checked(PyUnicode_InternFromString(std::strcmp(function, "isinstance") ? "__subclasscheck__" : "__instancecheck__"));
-    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__"))
-      badClassInfo(t, function);
+    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__")) badClassInfo(t, function);
     out.push_back(object);
     return;
   }
@@ -307,10 +307,7 @@ Value* objectDelattr(Trace& t, CallArgs& a) {
 Value* objectGetattribute(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), t.constant(a.args[1]));
-  if (!v) {
-    const char* name = PyUnicode_AsUTF8(t.constant(a.args[1]));
-    raise(t, PyExc_AttributeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object has no attribute '" + (name ? name : "?") + "'");
-  }
+  if (!v) attributeError(t, a.args[0], t.constant(a.args[1]));
   return v;
 }
 Value* objectEq(Trace& t, CallArgs& a) {
