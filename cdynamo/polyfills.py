@@ -111,9 +111,10 @@ def groupby(iterable, key=None):
 class _Branch:
     """One of itertools.tee's iterators: reads on where no branch has read yet."""
 
-    def __init__(self, data, seen):
+    def __init__(self, data, seen, readers):
         self.data = data
         self.seen = seen
+        self.readers = readers
         self.at = 0
 
     def __iter__(self):
@@ -121,7 +122,13 @@ class _Branch:
 
     def __next__(self):
         if self.at == len(self.seen):
-            self.seen.append(next(self.data))
+            if self.readers:
+                raise RuntimeError("cannot re-enter the tee iterator")
+            self.readers.append(self)
+            try:
+                self.seen.append(next(self.data))
+            finally:
+                self.readers.pop()
         self.at += 1
         return self.seen[self.at - 1]
 
@@ -130,8 +137,8 @@ def tee(iterable, n=2, /):
     n = operator.index(n)
     if n < 0:
         raise ValueError("n must be >= 0")
-    data, seen = iter(iterable), []
-    return tuple(_Branch(data, seen) for _ in range(n))
+    data, seen, readers = iter(iterable), [], []
+    return tuple(_Branch(data, seen, readers) for _ in range(n))
 
 
 class itemgetter:

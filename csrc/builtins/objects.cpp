@@ -180,28 +180,35 @@ Value* recursiveRepr(Trace& t, PyObject* code, Value* closure, CallArgs& a) {
   return call(t, function, a);
 }
 
-// functools.singledispatch: the implementation for a class, from the registry as it is.
-Value* dispatched(Trace& t, PyObject* code, Value* closure, CallArgs& a, PyObject* function) {
-  Value* registry = freeVariable(t, code, closure, "registry");
+// functools.singledispatch: the implementation for a class, from the registry as the trace knows it. The real dispatch would write its cache.
+Value* dispatched(Trace& t, PyObject* code, Value* closure, CallArgs& a) {
+  static PyObject *find = importedObject("functools", "_find_impl"), *cacheType = importedObject("weakref", "WeakKeyDictionary");
+  Value *registry = freeVariable(t, code, closure, "registry"), *cache = freeVariable(t, code, closure, "dispatch_cache");
   DictValue* known = registry ? asDict(registry) : nullptr;
-  if (!known || !function || a.args.size() != 1 || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) return nullptr;
+  if (!known || !cache || reinterpret_cast<PyObject*>(t.typeOf(cache)) != cacheType) return nullptr;
+  if (a.args.size() != 1 || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) return nullptr;
   t.complete(known);
   t.facts.abcToken();
   if (Value* exact = t.dictGet(known, t.keyOf(a.args[0]))) return exact;
-  ObjectRef found = native(t, PyObject_CallOneArg(function, t.identity(a.args[0])));
-  for (const DictEntry& e : known->entries)
-    if (e.value && isReal(e.value, found.get())) return e.value;
-  return nullptr;
+  ObjectRef numbers = checked(PyDict_New());
+  for (size_t i = 0; i < known->entries.size(); i++) {
+    const DictEntry& e = known->entries[i];
+    if (!e.value) continue;
+    if (!isReal(e.key.value)) return nullptr;
+    checkedStatus(PyDict_SetItem(numbers.get(), realObject(e.key.value), checked(PyLong_FromSize_t(i)).get()));
+  }
+  ObjectRef found = native(t, PyObject_CallFunctionObjArgs(find, t.identity(a.args[0]), numbers.get(), nullptr));
+  return PyLong_Check(found.get()) ? known->entries[PyLong_AsSize_t(found.get())].value : nullptr;
 }
 
 }  // namespace
 
-Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args, PyObject* function) {
+Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args) {
   static PyObject* dataclassRepr = innerCode("dataclasses", "_recursive_repr", {"wrapper"});
   static PyObject* otherRepr = innerCode("reprlib", "recursive_repr", {"decorating_function", "wrapper"});
   static PyObject* dispatch = innerCode("functools", "singledispatch", {"dispatch"});
   if (code == dataclassRepr || code == otherRepr) return recursiveRepr(t, code, closure, args);
-  if (code == dispatch) return dispatched(t, code, closure, args, function);
+  if (code == dispatch) return dispatched(t, code, closure, args);
   return nullptr;
 }
 

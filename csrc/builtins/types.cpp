@@ -309,10 +309,7 @@ Value* objectDelattr(Trace& t, CallArgs& a) {
 Value* objectGetattribute(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), t.constant(a.args[1]));
-  if (!v) {
-    const char* name = PyUnicode_AsUTF8(t.constant(a.args[1]));
-    raise(t, PyExc_AttributeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object has no attribute '" + (name ? name : "?") + "'");
-  }
+  if (!v) attributeError(t, a.args[0], t.constant(a.args[1]));
   return v;
 }
 Value* objectEq(Trace& t, CallArgs& a) {

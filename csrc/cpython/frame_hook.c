@@ -35,6 +35,14 @@ int callsAreNearlyRefused(const StartingFrame* frame) {
 #endif
 }
 
+int callsLeft(void) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyThreadState_Get()->py_recursion_remaining;
+#else
+  return PyThreadState_Get()->recursion_remaining;
+#endif
+}
+
 PyObject* runFrame(const StartingFrame* frame) { return evaluatorBefore(frame->thread, (InterpreterFrame*)frame->frame, 0); }
 
 PyObject* finishFrame(const StartingFrame* starting, PyObject* result) {

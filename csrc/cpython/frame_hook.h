@@ -23,6 +23,8 @@ typedef PyObject* (*FrameEvaluator)(const StartingFrame* frame);
 
 // Whether CPython will soon refuse calls that go through an evaluator, though plain ones could still be made.
 int callsAreNearlyRefused(const StartingFrame* frame);
+// How much deeper Python code may call Python code before CPython raises RecursionError.
+int callsLeft(void);
 // Lets CPython run the frame.
 PyObject* runFrame(const StartingFrame* frame);
 // Ends the frame without running it. `result` is taken over; null: the call fails with the Python error that is set, and the frame

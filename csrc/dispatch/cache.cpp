@@ -5,12 +5,15 @@
 #include "base/error.h"
 #include "base/keep_alive.h"
 #include "base/small_vector.h"
+#include "cpython/frame_hook.h"
 #include "dispatch/frame_hook.h"
 #include "dispatch/settings.h"
 
 namespace cdynamo {
 
 namespace {
+
+constexpr int kCallsOfFront = 60;
 
 struct CacheKey {
   PyObject* code;
@@ -288,6 +291,8 @@ void CodeCache::overLimit(const FrameInputs& inputs, int limit, PyObject* reason
 // Null without an error set: the caller runs the original function.
 CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
   if (skipped_ || capturing_ || runOnlyDepth() > 0 || captureHook() == nullptr) return {};
+  // The front is Python code: where it would fail for the depth of the program's calls, the program goes on alone.
+  if (callsLeft() < kCallsOfFront) return {};
   const DispatchSettings& settings = dispatchSettings();
   if (!entries_.empty() && !notify(settings.onMiss)) return {};
   bool delays = settings.stance == Stance::EagerThenCompile || settings.stance == Stance::AotEagerThenCompile;

@@ -395,22 +395,6 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   return nullptr;
 }
 
-[[noreturn]] void attributeError(Trace& t, Value* object, PyObject* name) {
-  std::string text;
-  if (isReal(object) && PyType_Check(realObject(object)))
-    text = std::string("type object '") + reinterpret_cast<PyTypeObject*>(realObject(object))->tp_name + "' has no attribute '" + textOf(name) + "'";
-  else if (isReal(object) && PyModule_Check(realObject(object))) {
-    ObjectRef module = ObjectRef::steal(PyModule_GetNameObject(realObject(object)));
-    PyErr_Clear();
-    text = "module '" + (module ? textOf(module.get()) : "?") + "' has no attribute '" + textOf(name) + "'";
-  } else
-    text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
-  ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
-  Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
-  t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
-  throw Raised{error};
-}
-
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
 Value* attributeOf(Trace& t, Value* object, PyObject* name) {
   switch (object->kind) {
@@ -505,6 +489,22 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
 }
 
 }  // namespace
+
+void attributeError(Trace& t, Value* object, PyObject* name) {
+  std::string text;
+  if (isReal(object) && PyType_Check(realObject(object)))
+    text = std::string("type object '") + reinterpret_cast<PyTypeObject*>(realObject(object))->tp_name + "' has no attribute '" + textOf(name) + "'";
+  else if (isReal(object) && PyModule_Check(realObject(object))) {
+    ObjectRef module = ObjectRef::steal(PyModule_GetNameObject(realObject(object)));
+    PyErr_Clear();
+    text = "module '" + (module ? textOf(module.get()) : "?") + "' has no attribute '" + textOf(name) + "'";
+  } else
+    text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
+  ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
+  Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
+  t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
+  throw Raised{error};
+}
 
 namespace {
 
@@ -669,6 +669,15 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
   return true;
 }
 
+// What the setters of BaseException's parts refuse.
+void checkExceptionPart(Trace& t, const std::string& name, Value* value) {
+  bool cause = name == "__cause__";
+  if (!cause && name != "__context__" && name != "args") return;
+  if (!value) raise(t, PyExc_TypeError, name + " may not be deleted");
+  if (name == "args" || isReal(value, Py_None) || PyType_FastSubclass(t.typeOf(value), Py_TPFLAGS_BASE_EXC_SUBCLASS)) return;
+  raise(t, PyExc_TypeError, std::string("exception ") + (cause ? "cause" : "context") + " must be None or derive from BaseException");
+}
+
 }  // namespace
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
@@ -679,6 +688,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     if (t.typeOf(value) != &PyTraceBack_Type) raise(t, PyExc_TypeError, "__traceback__ must be a traceback or None");
     unsupported(BreakReason::ExceptionTraceback, "setting the traceback of an exception");
   }
+  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS)) checkExceptionPart(t, textOf(name), value);
   if (object->kind != Kind::Instance) {
     if (object->kind == Kind::Function) {
       auto* fn = as<FunctionValue>(object);
@@ -712,6 +722,8 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   PyTypeObject* type = t.typeOf(object);
   PyObject* d = lookUp(t, type, name);
   if (d && isDataDescriptor(d)) {
+    if (Py_TYPE(d) == &PyMemberDescr_Type && (reinterpret_cast<PyMemberDescrObject*>(d)->d_member->flags & READONLY))
+      raise(t, PyExc_AttributeError, "readonly attribute");
     if (Py_TYPE(d) == &PyProperty_Type) {
       ObjectRef setter = checked(PyObject_GetAttrString(d, value ? "fset" : "fdel"));
       if (setter.get() == Py_None)

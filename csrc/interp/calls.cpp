@@ -216,7 +216,7 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   FunctionParts parts = partsOf(t, function);
   if (parts.closure)
-    if (Value* v = callKnownCode(t, parts.code, parts.closure, args, isReal(function) ? realObject(function) : nullptr)) return v;
+    if (Value* v = callKnownCode(t, parts.code, parts.closure, args)) return v;
   const Code& code = decode(reinterpret_cast<PyCodeObject*>(parts.code));
   FrameState* f = newFrame(t, code, function, parts.globals, parts.closure);
   bind(t, *f, parts, args);
@@ -375,6 +375,7 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
     t.tail = tail;
     return call(t, bound, std::move(args));
   }
+  if (!type->tp_new) raise(t, PyExc_TypeError, std::string("cannot create '") + type->tp_name + "' instances");
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
     return structSequence(t, type, args);
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {

@@ -18,9 +18,12 @@ Value* moduleForward(Trace& t, InstanceValue* module);
 // torch's class properties); null where unknown.
 Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
 
+// What getattr raises where there is no such attribute.
+[[noreturn]] void attributeError(Trace& t, Value* object, PyObject* name);
+
 // A call of a function that is known by its code (functools.singledispatch's dispatch, reprlib.recursive_repr's wrapper); null for all
-// others. function: the real one, or null.
-Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args, PyObject* function);
+// others.
+Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args);
 
 // A C object whose attributes are fixed data and may be read as constants (torch.finfo, dtype, device, inspect-like objects).
 bool isOpaqueReadable(PyObject* object);

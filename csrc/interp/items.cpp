@@ -676,7 +676,13 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         return v;
       }
       Value* v = t.integer(it->position);
-      t.journal.set(it->position, it->position + it->step);
+      int64_t following;
+      if (__builtin_add_overflow(it->position, it->step, &following)) {
+        t.journal.set(it->inputs, std::vector<Value*>{t.integer(it->step)});
+        t.journal.set(it->subject, binaryOp(t, 0, v, it->inputs[0]));
+      } else {
+        t.journal.set(it->position, following);
+      }
       return v;
     }
     case IteratorValue::Repeat: {
@@ -753,8 +759,9 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       if (it->stop >= 0 && seen >= it->stop) return finish();
       Value* v = read();
       if (!v) return finish();
-      int64_t following = it->position + it->step;
-      t.journal.set(it->position, it->stop >= 0 && following > it->stop ? it->stop : following);
+      int64_t following;
+      bool past = __builtin_add_overflow(it->position, it->step, &following) || (it->stop >= 0 && following > it->stop);
+      t.journal.set(it->position, past ? it->stop : following);
       return v;
     }
     case IteratorValue::CallIter: {

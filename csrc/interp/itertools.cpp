@@ -79,8 +79,15 @@ Value* nextOfItertool(Trace& t, IteratorValue* it) {
         if (truth(t, selected)) return v;
       }
     case IteratorValue::Pairwise: {
-      Value* old = it->subject ? it->subject : next(t, it->inputs[0]);
-      Value* v = old ? next(t, it->inputs[0]) : nullptr;
+      // What it reads may come back to it: the first item is known before the second is asked for.
+      Value* old = it->subject;
+      if (!old) {
+        old = next(t, it->inputs[0]);
+        t.journal.set(it->subject, it->done ? nullptr : old);
+        if (!old) return finish();
+        if (it->done) return nullptr;
+      }
+      Value* v = next(t, it->inputs[0]);
       t.journal.set(it->subject, v);
       return v ? t.tuple({old, v}) : finish();
     }

@@ -13,6 +13,8 @@ namespace cdynamo {
 
 namespace {
 
+constexpr const char* kPartsWereSet = "the text of an exception whose parts were set";
+
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
   if (isNumber(v)) return nullptr;
@@ -172,6 +174,11 @@ Value* str(Trace& t, Value* v) {
   if (isLateText(v)) return v;
   if (isTensor(v) || isNumber(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
+  if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) {
+    if (t.typeOf(v)->tp_str != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_str)
+      for (const DictEntry& e : t.exceptionAttributes(realObject(v))->entries)
+        if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
+  }
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
@@ -186,6 +193,8 @@ Value* str(Trace& t, Value* v) {
       if (PyObject* polyfill = polyfillOf(lookUp(t, i->type, strName))) return call1(t, pinnedValue(t, polyfill), v);
       if (lookUp(t, i->type, strName) != plain) {
         // KeyError and its like: asked of a real one with the same arguments.
+        for (const auto& [name, value] : i->slots)
+          if (PyUnicode_READ_CHAR(name.get(), 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
         PyObject* copies = t.snapshot(i->exceptionArgs);
         PyTypeObject* base = i->type;
         while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) base = base->tp_base;
@@ -198,7 +207,6 @@ Value* str(Trace& t, Value* v) {
       return args.size() == 1 ? str(t, args[0]) : repr(t, i->exceptionArgs);
     }
   }
-  if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) return t.real(native(t, PyObject_Str(realObject(v))));
   if (isReal(v) && PyExceptionInstance_Check(realObject(v))) {
     static PyObject* strName = PyUnicode_InternFromString("__str__");
     static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
