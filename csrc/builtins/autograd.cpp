@@ -380,7 +380,7 @@ Value* applyFunction(Trace& t, CallArgs& a) {
 }
 
 // Wrappers of torch.func's transforms never get into a trace.
-Value* itself(Trace& t, CallArgs& a) {
+Value* itself(Trace&, CallArgs& a) {
   expectArgs(a, 1, 1);
   return a.args[0];
 }

@@ -89,7 +89,7 @@ Value* superGet(Trace& t, CallArgs& a) {
 }
 
 // typing.NewType("X", int)(v)
-Value* identityFunction(Trace& t, CallArgs& a) {
+Value* identityFunction(Trace&, CallArgs& a) {
   expectArgs(a, 1, 1);
   return a.args[0];
 }
