@@ -104,6 +104,7 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   if (a.args[0]->kind == Kind::Instance)
     if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
+      if (isReal(m, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object is not reversible");
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
       if (bound && isPythonFunction(bound->function)) return call(t, m, {});
     }
