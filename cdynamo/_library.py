@@ -184,7 +184,7 @@ def heapreplace_max(heap, item, /):
 # ---- copy --------------------------------------------------------------------------------------------------------------
 
 _ATOMS = {
-    type(None), int, float, bool, complex, bytes, str, type, range, slice, types.CodeType, types.BuiltinFunctionType, types.FunctionType,
+    type(None), int, float, bool, complex, bytes, str, type, range, types.CodeType, types.BuiltinFunctionType, types.FunctionType,
     type(Ellipsis), type(NotImplemented), property, weakref.ref,
 }  # fmt: skip
 _copies = object()  # the key in a memo under which the objects copied so far stand, with their copies
@@ -192,7 +192,7 @@ _copies = object()  # the key in a memo under which the objects copied so far st
 
 def copy_object(x):
     cls = type(x)
-    if cls in _ATOMS or cls is tuple or cls is frozenset or issubclass(cls, type):
+    if cls in _ATOMS or cls is tuple or cls is frozenset or cls is slice or issubclass(cls, type):
         return x
     if cls is list or cls is dict or cls is set:
         return cls.copy(x)
@@ -237,6 +237,8 @@ def deepcopy_object(x, memo=None, _nil=None):
             if old is not new:
                 made = tuple(items)
                 break
+    elif cls is slice:
+        made = slice(deepcopy_object(x.start, memo), deepcopy_object(x.stop, memo), deepcopy_object(x.step, memo))
     elif cls is types.MethodType:
         made = types.MethodType(x.__func__, deepcopy_object(x.__self__, memo))
     else:

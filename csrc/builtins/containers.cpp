@@ -207,8 +207,13 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
     Value* src = a.args[first];
     if (DictValue* other = mergedAsDict(t, src)) {
       t.complete(other);
-      for (size_t i = 0; i < other->entries.size(); i++)
-        if (other->entries[i].value) put(other->entries[i].key.value, other->entries[i].value);
+      size_t live = other->live, size = other->entries.size();
+      for (size_t i = 0; i < other->entries.size(); i++) {
+        if (!other->entries[i].value) continue;
+        put(other->entries[i].key.value, other->entries[i].value);
+        if (other != d && (other->live != live || other->entries.size() != size))
+          unsupported(BreakReason::HashOrCompare, "merging a dict that a comparison changes");
+      }
     } else if (Value* keys = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple
                                  ? nullptr
                                  : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
@@ -254,13 +259,20 @@ Value* defaultDict(Trace& t, CallArgs& a) {
   return d;
 }
 
+// CPython looks a key up once where the model asks twice: a comparison that writes would write twice.
+void oneLookup(Trace& t, uint64_t writesBefore) {
+  if (t.writes != writesBefore) unsupported(BreakReason::HashOrCompare, "a lookup whose comparison changes something");
+}
+
 Value* dictPop(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "pop");
   Value* fallback = a.takeKeyword("default");
   expectArgs(a, 2, 3);
   if (a.args.size() > 2) fallback = a.args[2];
   DictKey k = t.keyOf(a.args[1]);
+  uint64_t before = t.writes;
   Value* v = t.dictGet(d, k);
+  oneLookup(t, before);
   if (!v) {
     if (fallback) return fallback;
     keyError(t, a.args[1]);
@@ -289,7 +301,9 @@ Value* dictSetdefault(Trace& t, CallArgs& a) {
   Value* fallback = a.takeKeyword("default");
   expectArgs(a, 2, 3);
   DictKey k = t.keyOf(a.args[1]);
+  uint64_t before = t.writes;
   if (Value* v = t.dictGet(d, k)) return v;
+  oneLookup(t, before);
   Value* v = a.args.size() > 2 ? a.args[2] : fallback ? fallback : t.none();
   t.dictSet(d, k, v);
   return v;

@@ -328,7 +328,7 @@ Value* builtinList(Trace& t, CallArgs& a) {
 
 Value* builtinTuple(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 1);
-  if (!a.args.empty() && a.args[0]->kind == Kind::Tuple && as<TupleValue>(a.args[0])->type == &PyTuple_Type) return a.args[0];
+  if (!a.args.empty() && t.typeOf(a.args[0]) == &PyTuple_Type) return a.args[0];
   return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
 }
 

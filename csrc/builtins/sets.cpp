@@ -279,7 +279,9 @@ Value* setSlot(Trace& t, CallArgs& a) {
 }  // namespace
 
 DictKey keyToFind(Trace& t, Value* v) {
-  if (SetValue* s = asSet(v); s && baseType(s) == &PySet_Type) {
+  // A set stands for the frozenset of its items, unless its class can be hashed.
+  static PyObject* hashName = PyUnicode_InternFromString("__hash__");
+  if (SetValue* s = asSet(v); s && baseType(s) == &PySet_Type && lookUp(t, t.typeOf(v), hashName) == Py_None) {
     ObjectRef frozen = checked(PyFrozenSet_New(nullptr));
     t.load(s);
     for (const DictKey& k : s->items) {

@@ -247,11 +247,22 @@ Value* objectNew(Trace& t, CallArgs& a) {
   return makeInstance(t, type);
 }
 
+// What tuple.__new__ and frozenset.__new__ say about arguments: keywords are left to an __init__ of the class.
+void checkImmutableArguments(Trace& t, PyTypeObject* type, PyTypeObject* base, const CallArgs& a) {
+  static PyObject* initName = PyUnicode_InternFromString("__init__");
+  if (!a.kwargs.empty() && lookUp(t, type, initName) == typeLookup(base, initName))
+    raise(t, PyExc_TypeError, std::string(base->tp_name) + "() takes no keyword arguments");
+  if (a.args.size() > 2)
+    raise(t, PyExc_TypeError,
+          std::string(base == &PyTuple_Type ? base->tp_name : type->tp_name) + " expected at most 1 argument, got " + std::to_string(a.args.size() - 1));
+}
+
 // dict.__new__, list.__new__, set.__new__, tuple.__new__ of a Python subclass.
 Value* containerNew(Trace& t, CallArgs& a) {
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args.at(0)));
   if (type == sizeType()) return t.tuple(a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{}, type);
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) {
+    checkImmutableArguments(t, type, &PyTuple_Type, a);
     std::vector<Value*> items = a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{};
     static PyObject* fields = PyUnicode_InternFromString("_fields");
     if (type == &PyTuple_Type || (typeLookup(type, fields) && type->tp_dictoffset == 0)) return t.tuple(std::move(items), type);
@@ -265,6 +276,7 @@ Value* containerNew(Trace& t, CallArgs& a) {
     return d;
   }
   if (type == &PyList_Type) return t.list({});
+  if (PyType_IsSubtype(type, &PyFrozenSet_Type)) checkImmutableArguments(t, type, &PyFrozenSet_Type, a);
   if (type == &PySet_Type || type == &PyFrozenSet_Type) {
     auto* s = t.make<SetValue>();
     s->type = type;

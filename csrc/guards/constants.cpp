@@ -168,7 +168,7 @@ ObjectRef itemsDictOf(PyObject* frozen) {
   PyObject* item = nullptr;
   Py_hash_t hash = 0;
   while (dict && _PySet_NextEntry(frozen, &position, &item, &hash))
-    if (PyDict_SetItem(dict.get(), item, item) < 0) return {};
+    if (_PyDict_SetItem_KnownHash(dict.get(), item, item, hash) < 0) return {};
   return dict;
 }
 

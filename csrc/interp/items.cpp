@@ -766,6 +766,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     }
     case IteratorValue::CallIter: {
       Value* v = call(t, it->subject, {});
+      if (it->done) return nullptr;  // the call itself took the iterator to its end
       if (equals(t, v, it->inputs[0])) return finish();
       return v;
     }

@@ -131,6 +131,7 @@ Value* containerOp(Trace& t, int op, Value* a, Value* b) {
       Value* number = isReal(count) && PyLong_Check(realObject(count)) ? count : nullptr;
       if (!number) continue;
       long long n = std::max(0LL, indexArgument(t, number));
+      if (n == 1 && t.typeOf(seq) == &PyTuple_Type) return seq;
       auto own = itemsOf(t, seq);
       if (!own.empty() && n > 10'000'000 / static_cast<long long>(own.size()))
         unsupported(BreakReason::UnsupportedOperator, "a very long sequence made by repetition");

@@ -343,10 +343,26 @@ void Trace::complete(DictValue* d) {
   std::vector<DictEntry> entries;
   bool asks = d->asks;
   std::vector<bool> used(old.size(), false);
+  // Read as it stands: a lookup by key would run the __hash__ and the __eq__ of the program.
+  struct Slot {
+    PyObject* value;
+    Py_hash_t hash;
+  };
+  std::unordered_map<PyObject*, Slot> slots;
+  std::unordered_map<Py_hash_t, int> sameHash;
+  PyObject *slotKey = nullptr, *slotValue = nullptr;
+  Py_hash_t slotHash = 0;
+  for (Py_ssize_t at = 0; _PyDict_Next(object, &at, &slotKey, &slotValue, &slotHash);) {
+    slots[slotKey] = {slotValue, slotHash};
+    sameHash[slotHash]++;
+  }
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); i++) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
-    Py_hash_t hash = PyObject_Hash(key);
-    if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
+    auto slot = slots.find(key);
+    if (slot == slots.end()) throw EngineError("a dict changed while it was read");
+    auto [held, hash] = slot->second;
+    if (d->source && sameHash[hash] > 1 && isHashedByPython(key))
+      unsupported(BreakReason::HashOrCompare, std::string("a dict with keys of class ") + Py_TYPE(key)->tp_name + " that have one hash");
     keep(ObjectRef::share(key));
     DictKey k{nullptr, key, hash};
     if (isHashedByPython(key)) {
@@ -363,8 +379,6 @@ void Trace::complete(DictValue* d) {
       continue;
     }
     if (!k.value) k.value = realShared(key);
-    PyObject* held = PyDict_GetItemWithError(object, key);
-    if (held == nullptr) throw EngineError("a dict changed while it was read");
     entries.push_back({k, wrap(held, sources.dictItem(d->source, key)), false});
   }
   for (size_t i = 0; i < old.size(); i++)

@@ -19,10 +19,29 @@ void Trace::fillSet(SetValue* s, PyObject* set) {
   }
 }
 
+namespace {
+
+// True where items that the program hashes have one hash: a lookup of one would run the __eq__ of another.
+bool asksToCompare(PyObject* set) {
+  std::unordered_map<Py_hash_t, int> sameHash;
+  std::vector<Py_hash_t> asked;
+  PyObject* item;
+  Py_hash_t hash;
+  for (Py_ssize_t at = 0; _PySet_NextEntry(set, &at, &item, &hash);) {
+    sameHash[hash]++;
+    if (isHashedByPython(item)) asked.push_back(hash);
+  }
+  return std::any_of(asked.begin(), asked.end(), [&](Py_hash_t h) { return sameHash[h] > 1; });
+}
+
+}  // namespace
+
 void Trace::load(SetValue* s) {
   if (s->loaded) return;
   ObjectRef frozen = checked(PyFrozenSet_New(s->real.get()));
   if (s->source) {
+    if (asksToCompare(s->real.get()))
+      unsupported(BreakReason::HashOrCompare, std::string("a set with items that have one hash and an __eq__ of their own"));
     facts.typeIs(s->source, s->type);
     facts.setEquals(s->source, frozen.get());
   }

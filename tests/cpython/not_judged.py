@@ -4,6 +4,8 @@ NOT_JUDGED: dict[str, str] = {
     "test.test_patma.TestTracing.*": "sets a trace function and expects a line event for each line: captured code runs no lines",
     "test.test_raise.TestTracebackType.test_attrs": "compares the frame object of a traceback with sys._getframe()",
     "test.test_iter.TestCase.test_ref_counting_behavior": "counts the instances of a class that are alive at each moment",
+    "test.test_enumerate.*.test_tuple_reuse": "counts how often CPython reuses the memory of a tuple that has died",
+    "test.test_enumerate.TestReversed.test_bug1229429": "compares sys.getrefcount before and after",
     "test.test_dict.DictTest.test_splittable_popitem": "compares sys.getsizeof of dicts: how CPython lays them out",
     "test.test_descr.SharedKeyTests.test_subclasses": "compares sys.getsizeof of dicts: how CPython lays them out",
     "test.test_weakref.ReferencesTestCase.test_ref_reuse": "counts the weak references of an object",
