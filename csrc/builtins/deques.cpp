@@ -176,21 +176,10 @@ void addDequeMethods(BuiltinTable& table) {
     const char* name;
     BuiltinHandler handler;
   };
-  const Row rows[] = {{"append", dequeAppend},
-                      {"appendleft", dequeAppendleft},
-                      {"extend", dequeExtend},
-                      {"extendleft", dequeExtendleft},
-                      {"pop", dequePop<false>},
-                      {"popleft", dequePop<true>},
-                      {"rotate", dequeRotate},
-                      {"copy", dequeCopy},
-                      {"__copy__", dequeCopy},
-                      {"clear", dequeClear},
-                      {"remove", dequeRemove},
-                      {"insert", dequeInsert},
-                      {"reverse", dequeReverse},
-                      {"index", dequeIndex},
-                      {"count", dequeCount}};
+  const Row rows[] = {{"append", dequeAppend},   {"appendleft", dequeAppendleft}, {"extend", dequeExtend}, {"extendleft", dequeExtendleft},
+                      {"pop", dequePop<false>},  {"popleft", dequePop<true>},     {"rotate", dequeRotate}, {"copy", dequeCopy},
+                      {"__copy__", dequeCopy},   {"clear", dequeClear},           {"remove", dequeRemove}, {"insert", dequeInsert},
+                      {"reverse", dequeReverse}, {"index", dequeIndex},           {"count", dequeCount}};
   for (const Row& r : rows) table.addType(dequeType(), r.name, r.handler);
   table.add("collections.deque", makeDeque);
 }

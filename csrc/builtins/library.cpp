@@ -57,7 +57,8 @@ Value* builtinDir(Trace& t, CallArgs& a) {
   if (a.args.empty()) unsupported(BreakReason::BuiltinCall, "dir() without an argument");
   Value* v = a.args[0];
   static PyObject* dir = importedObject("builtins", "dir");
-  if (PyObject* c = t.constant(v); c && !PyModule_Check(c)) return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
+  if (PyObject* c = t.constant(v); c && !PyModule_Check(c))
+    return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
   unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
 }
 

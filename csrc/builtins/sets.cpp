@@ -222,9 +222,7 @@ Value* setCopy(Trace& t, CallArgs& a) {
   return combined(t, 7, &PySet_Type, s->items, {});
 }
 
-constexpr const char* methodName(int op) {
-  return op == 7 ? "union" : op == 1 ? "intersection" : op == 10 ? "difference" : "symmetric_difference";
-}
+constexpr const char* methodName(int op) { return op == 7 ? "union" : op == 1 ? "intersection" : op == 10 ? "difference" : "symmetric_difference"; }
 
 // union, intersection, difference, symmetric_difference, and the forms that change the set.
 template <int op, bool inplace>
@@ -355,7 +353,8 @@ void addSetMethods(BuiltinTable& table) {
       ObjectRef name = checked(PyUnicode_InternFromString(r.name));
       if (PyDict_GetItemWithError(typeDict(type), name.get())) table.addType(type, r.name, r.handler);
     }
-  const Row changing[] = {{"__iand__", setSlot<14, false>}, {"__ior__", setSlot<20, false>}, {"__isub__", setSlot<23, false>}, {"__ixor__", setSlot<25, false>}};
+  const Row changing[] = {
+      {"__iand__", setSlot<14, false>}, {"__ior__", setSlot<20, false>}, {"__isub__", setSlot<23, false>}, {"__ixor__", setSlot<25, false>}};
   for (const Row& r : changing) table.addType(&PySet_Type, r.name, r.handler);
   table.add("builtins.set", builtinSet);
   table.add("builtins.frozenset", builtinFrozenset);

@@ -14,8 +14,7 @@ struct Sorting {
 
 // Stands for one item in the real list.
 struct SortedItem {
-  PyObject_HEAD
-  Sorting* sorting;
+  PyObject_HEAD Sorting* sorting;
   Value* key;
   Value* item;
 };

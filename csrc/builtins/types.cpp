@@ -254,7 +254,8 @@ void checkImmutableArguments(Trace& t, PyTypeObject* type, PyTypeObject* base, c
     raise(t, PyExc_TypeError, std::string(base->tp_name) + "() takes no keyword arguments");
   if (a.args.size() > 2)
     raise(t, PyExc_TypeError,
-          std::string(base == &PyTuple_Type ? base->tp_name : type->tp_name) + " expected at most 1 argument, got " + std::to_string(a.args.size() - 1));
+          std::string(base == &PyTuple_Type ? base->tp_name : type->tp_name) + " expected at most 1 argument, got " +
+              std::to_string(a.args.size() - 1));
 }
 
 // dict.__new__, list.__new__, set.__new__, tuple.__new__ of a Python subclass.

@@ -1,8 +1,8 @@
 #include "emit/helpers.h"
 
 #include "base/error.h"
-#include "cpython/set_layout.h"
 #include "cpython/iterators.h"
+#include "cpython/set_layout.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {

@@ -535,7 +535,7 @@ class Capture {
   const ResumeChain* chain_;  // not null: frames that go on after a break
   PyObject* userCode_;        // the code that the user wrote
   FrameState* root_ = nullptr;
-  bool halfWay_ = false;  // an instruction takes the result of the call that it made
+  bool halfWay_ = false;     // an instruction takes the result of the call that it made
   bool eagerAfter_ = false;  // the user asked that nothing after the break is captured
   bool fullgraph_ = false;
   ObjectRef record_;  // what the front calls this capture

@@ -156,9 +156,7 @@ ObjectRef Trace::setLayout(SetValue* s) {
   for (const SetValue::Change& c : s->history)
     if (c.what < SetValue::Change::Merge && !isStable(*this, c.key)) return nullptr;
   PyObject* base = s->start ? s->start.get() : s->real.get();
-  ObjectRef made = checked(base                                              ? cloneSet(base)
-                           : PyType_IsSubtype(s->type, &PyFrozenSet_Type) ? PyFrozenSet_New(nullptr)
-                                                                             : PySet_New(nullptr));
+  ObjectRef made = checked(base ? cloneSet(base) : PyType_IsSubtype(s->type, &PyFrozenSet_Type) ? PyFrozenSet_New(nullptr) : PySet_New(nullptr));
   for (const SetValue::Change& c : s->history) redo(made.get(), c);
   return made;
 }

@@ -169,7 +169,8 @@ bool isIdentityConstantType(PyTypeObject* type) {
   return type == &PyFunction_Type || type == &PyCFunction_Type || PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS) || type == &PyModule_Type ||
          type == &PyCode_Type || type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||
          type == &PyMemberDescr_Type || type == &PyClassMethodDescr_Type || type == &Py_GenericAliasType || PyType_IsSubtype(type, &PyModule_Type) ||
-         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 || std::strcmp(type->tp_name, "re.Pattern") == 0 || isPybindEnum(type) || isNumpyDtypeType(type);
+         isTorchOperatorType(type) || std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0 ||
+         std::strcmp(type->tp_name, "re.Pattern") == 0 || isPybindEnum(type) || isNumpyDtypeType(type);
 }
 
 // Attributes are found by C code of the type's own (threading.local), not in a dictionary of the instance.

@@ -132,7 +132,7 @@ class Trace {
   DictValue* dictOf(InstanceValue* instance);  // its instance dictionary
 
   // ---- dict operations (raw, as C code does them) ----
-  DictKey keyOf(Value* key);                       // raises TypeError (unhashable) as Python would
+  DictKey keyOf(Value* key);  // raises TypeError (unhashable) as Python would
   // The key that is there already and equals k by CPython's rules, or k itself.
   DictKey resolve(DictValue* d, const DictKey& k);
   DictKey resolve(SetValue* s, const DictKey& k);
@@ -146,7 +146,7 @@ class Trace {
   // Real objects that stand for values of the trace: model classes, and what their namespaces hold.
   std::unordered_map<PyObject*, Value*> models;
   std::unordered_map<PyObject*, std::unique_ptr<LocalClass>> localClasses;  // by model
-  std::unordered_map<const Value*, Value*> ids;  // id() of objects that the trace made
+  std::unordered_map<const Value*, Value*> ids;                             // id() of objects that the trace made
   LocalClass* localClass(PyObject* object) const {
     auto found = localClasses.find(object);
     return found == localClasses.end() ? nullptr : found->second.get();
@@ -154,7 +154,7 @@ class Trace {
   LocalClass* localClass(PyTypeObject* type) const { return localClass(reinterpret_cast<PyObject*>(type)); }
 
   // ---- writing ----
-  uint64_t writes = 0;  // how often something was written to
+  uint64_t writes = 0;       // how often something was written to
   void touch(HeapValue* v);  // marks as mutated, journaled
   // Objects made before this number, and existing ones, are outside the body that is being traced; 0: none is.
   int32_t bodySerial = 0;
