@@ -1,6 +1,5 @@
 """What CPython's own tests (make cpython-tests) have found about numbers, classes and the library."""
 
-
 import dataclasses
 import enum
 import typing
