@@ -7,5 +7,4 @@ KNOWN: dict[str, str] = {
 # The same for cases of the differential tests that are broken at every nth instruction.
 KNOWN_STRESS: dict[str, str] = {
     "lang_functions.endless_recursion_uncaught": "how deep the recursion is when it ends, and so the words of the error, differ",
-    "class_protocols.key_protocol_order": "a dict that is carried over a break is made again: __hash__ and __eq__ of its keys are called once more",
 }
