@@ -350,7 +350,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return binaryOp(t, op, x ? x : a, y ? y : b);
+    // The builtin type's own method answers only where the class has not put another in its place.
+    bool leftIsNative = a->kind != Kind::Instance || !overrides(t, a, names.method);
+    bool rightIsNative = ta != tb && (b->kind != Kind::Instance || !overrides(t, b, names.reflected));
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative)) return binaryOp(t, op, x ? x : a, y ? y : b);
     refuseOwnMethod(t, a, names.method);
     if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, names.symbol, inplace, a, b);
