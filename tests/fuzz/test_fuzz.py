@@ -3,7 +3,6 @@
 import fuzz
 import pytest
 
-
 # Batch 1 finds a program that fails with a break at every 14th instruction: a tensor error in a generator that goes on after a break ends in
 # an internal error.
 GENERATOR = pytest.mark.xfail(reason="a tensor error in a generator that goes on after a break is an internal error", strict=True)
