@@ -100,7 +100,7 @@ bool runsUserCode(const Node& node) {
 // Whether a handler could see the error: some frame of the operation's has one somewhere.
 bool isInsideTry(const Node& node) {
   for (const TracePlace* at = node.place; at; at = at->caller)
-    if (at->code && decode(reinterpret_cast<PyCodeObject*>(at->code)).handlers().size() > 0) return true;
+    if (at->code && decode(reinterpret_cast<PyCodeObject*>(at->code)).hasTry()) return true;
   return false;
 }
 
