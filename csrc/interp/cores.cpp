@@ -12,7 +12,6 @@ PyTypeObject* const kCoreTypes[] = {&PyLong_Type, &PyFloat_Type, &PyComplex_Type
 }  // namespace
 
 PyTypeObject* coreType(PyTypeObject* type) {
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return nullptr;
   for (PyTypeObject* core : kCoreTypes)
     if (PyType_IsSubtype(type, core)) return core;
   return nullptr;

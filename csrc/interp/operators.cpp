@@ -402,12 +402,6 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return kindOf(a) == kindOf(b);
 }
 
-// A class made of a number or of text, whose objects are asked by their value.
-bool isPlainSubclass(PyTypeObject* type) {
-  return (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) != 0 ||
-         PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type);
-}
-
 // Whether C code that is not modelled compares v: of a type of its own, or of the builtin type that its class is made of.
 bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
   switch (v->kind) {
@@ -416,7 +410,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
       if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
       break;
     case Kind::Instance:
-      if (as<InstanceValue>(v)->contents || isPlainSubclass(t.typeOf(v))) return false;
+      if (as<InstanceValue>(v)->contents || coreType(t.typeOf(v))) return false;
       break;
     default: return false;
   }
@@ -598,12 +592,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     }
   }
   if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
-  for (Value* v : {a, b}) {
-    PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
-    if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
-                 PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
-      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
-  }
+  for (Value* v : {a, b})
+    if (v->kind == Kind::Instance && coreType(t.typeOf(v))) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
   if ((op == Py_EQ || op == Py_NE) && isReal(a) && isReal(b) && (t.typeOf(a) == &_PyMethodWrapper_Type || t.typeOf(b) == &_PyMethodWrapper_Type))
     return t.real(native(t, PyObject_RichCompare(t.identity(a), t.identity(b), op)));
