@@ -31,6 +31,7 @@ from cdynamo._library import (  # noqa: F401
     indexOf,
     insort_left,
     insort_right,
+    object_getstate,
     reduce_object,
 )  # fmt: skip
 
@@ -815,49 +816,6 @@ def check_with_text(name, condition, text):
 
 
 # ---- copying and pickling --------------------------------------------------------------------------------------------
-
-
-def object_reduce_ex(self, protocol, /):
-    cls = type(self)
-    if cls.__reduce__ is not object.__reduce__:
-        return self.__reduce__()
-    if protocol < 2:
-        return copyreg._reduce_ex(self, protocol)
-    args, kwargs = (), {}
-    if hasattr(self, "__getnewargs_ex__"):
-        args, kwargs = self.__getnewargs_ex__()
-    elif hasattr(self, "__getnewargs__"):
-        args = self.__getnewargs__()
-    state = self.__getstate__()
-    listitems = iter(self) if isinstance(self, list) else None
-    dictitems = iter(self.items()) if isinstance(self, dict) else None
-    if kwargs:
-        return copyreg.__newobj_ex__, (cls, args, kwargs), state, listitems, dictitems
-    return copyreg.__newobj__, (cls, *args), state, listitems, dictitems
-
-
-def _slot_names(cls):
-    names = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name in ("__dict__", "__weakref__"):
-                continue
-            if name.startswith("__") and not name.endswith("__"):
-                stripped = base.__name__.lstrip("_")
-                name = f"_{stripped}{name}" if stripped else name
-            names.append(name)
-    return names
-
-
-def object_getstate(self, /):
-    state = getattr(self, "__dict__", None) or None
-    slots = {}
-    for name in _slot_names(type(self)):
-        value = getattr(self, name, _missing)
-        if value is not _missing:
-            slots[name] = value
-    return (state, slots) if slots else state
 
 
 def exception_reduce(self, /):

@@ -252,7 +252,7 @@ void addObjectBuiltins(BuiltinTable& table) {
   table.add("collections.namedtuple", namedTuple);
   table.add("dataclasses._process_class", processDataclass);
   table.add("torch.Tensor.__deepcopy__", tensorDeepcopy);
-  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
+  table.addPolyfill("builtins.object.__reduce_ex__", "reduce_object");
   table.addPolyfill("builtins.object.__getstate__", "object_getstate");
   table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
 }

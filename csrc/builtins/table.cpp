@@ -71,6 +71,8 @@ BuiltinTable& BuiltinTable::get() {
     addTorchFunctionBuiltins(made);
     addSlotMethods(made);
     addLibraryFunctions(made);
+    addClassChecks(made);
+    addWeakReferences(made);
     return made;
   }();
   return table;

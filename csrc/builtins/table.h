@@ -45,6 +45,8 @@ void addDequeMethods(BuiltinTable& table);
 void addSetMethods(BuiltinTable& table);
 void addSlotMethods(BuiltinTable& table);
 void addLibraryFunctions(BuiltinTable& table);
+void addClassChecks(BuiltinTable& table);
+void addWeakReferences(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);

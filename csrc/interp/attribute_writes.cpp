@@ -164,7 +164,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     if (Py_TYPE(d) == &PyProperty_Type) {
       ObjectRef setter = checked(PyObject_GetAttrString(d, value ? "fset" : "fdel"));
       if (setter.get() == Py_None)
-        raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + type->tp_name + "' object has no " + (value ? "setter" : "deleter"));
+        propertyError(t, d, type, value ? "setter" : "deleter");
       CallArgs args{{object}, {}};
       if (value) args.args.push_back(value);
       t.tail = tail;
@@ -190,7 +190,9 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
   }
   DictValue* dict = hasInstanceDict(i->type) ? t.dictOf(i) : nullptr;
-  if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
+  if (!dict)
+    raise(t, PyExc_AttributeError,
+          std::string("'") + type->tp_name + (d ? "' object attribute '" + textOf(name) + "' is read-only" : "' object has no attribute '" + textOf(name) + "'"));
   if (value) {
     t.dictSet(dict, t.keyOf(t.realShared(name)), value);
   } else if (!t.dictDelete(dict, t.keyOf(t.realShared(name)))) {
@@ -228,6 +230,8 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       call(t, setter, {{t.realShared(name), value}, {}});
       return;
     }
+    if (PyObject* found = lookUp(t, Py_TYPE(realObject(object)), name); !dict || (found && isDataDescriptor(found)))
+      unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a module");
     Value* d = t.wrap(dict, t.sources.pinned(dict));
     return t.dictSet(as<DictValue>(d), t.keyOf(t.realShared(name)), value);
   }

@@ -41,6 +41,7 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
       if (attribute == "__dict__") return t.real(std::move(held));
+      if (attribute == "__flags__") unsupported(BreakReason::UnsupportedAttribute, "the flags of a type, which CPython changes");
       if (t.localClass(type)) {
         if (!PyTuple_CheckExact(held.get())) return t.real(std::move(held));
         std::vector<Value*> items;
@@ -119,6 +120,9 @@ namespace {
 Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* object = realObject(module);
   PyObject* dict = PyModule_GetDict(object);
+  PyObject* read = lookUp(t, Py_TYPE(object), interned("__getattribute__"));
+  if (read && Py_TYPE(read) != &PyWrapperDescr_Type) return call1(t, bindDescriptor(t, read, module, Py_TYPE(object), interned("__getattribute__")), t.realShared(name));
+  if (!dict) unsupported(BreakReason::UnsupportedAttribute, "a module that is not initialised");
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
   PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
@@ -130,13 +134,12 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   }
   // The module's dictionary is the module's for its whole life.
   Value* d = t.wrap(dict, t.sources.pinned(dict));
+  if (name == interned("__dict__")) return d;
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
-  PyObject* generic = typeLookup(Py_TYPE(object), name);
-  if (generic) {
+  if (PyObject* generic = lookUp(t, Py_TYPE(object), name)) {
     // Made, and kept, when it is first read.
     if (textOf(name) == "__annotations__") unsupported(BreakReason::UnsupportedAttribute, "the annotations of a module that has none yet");
-    ObjectRef held = native(t, PyObject_GetAttr(object, name));
-    return t.real(std::move(held));
+    return Py_TYPE(generic)->tp_descr_get ? bindDescriptor(t, generic, module, Py_TYPE(object), name) : pinnedValue(t, generic);
   }
   if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));

@@ -44,7 +44,9 @@ Value* coreOf(Trace& t, Value* v) {
 bool overrides(Trace& t, Value* v, const char* method) {
   PyObject* name = t.keep(checked(PyUnicode_InternFromString(method)));
   PyObject* found = lookUp(t, t.typeOf(v), name);
-  return found && Py_TYPE(found) != &PyWrapperDescr_Type && Py_TYPE(found) != &PyMethodDescr_Type;
+  if (!found) return false;
+  bool inC = Py_TYPE(found) == &PyWrapperDescr_Type || Py_TYPE(found) == &PyMethodDescr_Type;
+  return !inC || !PyType_IsSubtype(t.typeOf(v), reinterpret_cast<PyDescrObject*>(found)->d_type);
 }
 
 Value* coreUnless(Trace& t, Value* v, std::initializer_list<const char*> methods) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
@@ -13,8 +14,16 @@ namespace cdynamo {
 
 void checkClassMethod(Trace& t, Value* function) {
   PyTypeObject* type = t.typeOf(function);
+  if (!type->tp_call) unsupported(BreakReason::UnsupportedDescriptor, "a classmethod around something that cannot be called");
   if (type->tp_descr_get && type != &PyFunction_Type && type != &PyMethod_Type)
     unsupported(BreakReason::UnsupportedDescriptor, std::string("a classmethod around a descriptor of type ") + type->tp_name);
+}
+
+void propertyError(Trace& t, PyObject* property, PyTypeObject* type, const char* part) {
+  PyObject* name = propertyName(property);
+  ObjectRef shown = name ? checked(PyObject_Repr(name)) : nullptr;
+  ObjectRef owner = checked(PyObject_Repr(checked(PyType_GetQualName(type)).get()));
+  raise(t, PyExc_AttributeError, "property " + (shown ? textOf(shown.get()) + " " : "") + "of " + textOf(owner.get()) + " object has no " + part);
 }
 
 Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
@@ -36,7 +45,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
   if (kind == &PyProperty_Type) {
     if (!instance) return pinnedValue(t, d);
     ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
-    if (getter.get() == Py_None) raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + owner->tp_name + "' object has no getter");
+    if (getter.get() == Py_None) propertyError(t, d, t.typeOf(instance), "getter");
     return call1(t, pinnedValue(t, getter.get()), instance);
   }
   if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type) {
@@ -74,7 +83,10 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
             }
           }
         }
-        return nullptr;
+        if (kind == &PyMemberDescr_Type || i->exceptionArgs) return nullptr;
+        // What the trace made has no weak reference yet: making one breaks.
+        if (attribute == "__weakref__") return t.none();
+        unsupported(BreakReason::UnsupportedAttribute, "attribute '" + attribute + "' of a new " + owner->tp_name + " object");
       }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(i->real.get(), name));
       if (!held) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/lookup.h"
+#include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -71,6 +72,12 @@ ObjectRef modelOf(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Function: return modelFunction(t, as<FunctionValue>(v));
     case Kind::Property: return modelProperty(t, as<PropertyValue>(v));
+    case Kind::Super: {
+      // One without an object is bound where it is read.
+      auto* super = as<SuperValue>(v);
+      if (super->self) unsupported(BreakReason::ClassStatement, "a class that holds a super object");
+      return standsFor(t, checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PySuper_Type), reinterpret_cast<PyObject*>(super->thisClass))), v);
+    }
     case Kind::Real:
       if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set) {
         t.identity(v);
@@ -148,9 +155,13 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
   for (const DictEntry& e : names->entries) {
     if (!e.value) continue;
     if (!e.key.constant || !PyUnicode_CheckExact(e.key.constant)) unsupported(BreakReason::ClassStatement, "a namespace with keys that are no names");
-    if (is(e.key.constant, "__classcell__"))
+    if (is(e.key.constant, "__classcell__")) {
       made.cell = e.value;
-    else
+      if (made.cell->kind != Kind::Cell) {
+        ObjectRef shown = checked(PyObject_Repr(reinterpret_cast<PyObject*>(t.typeOf(made.cell))));
+        raise(t, PyExc_TypeError, std::string("__classcell__ must be a nonlocal cell, not ") + PyUnicode_AsUTF8(shown.get()));
+      }
+    } else
       made.entries.emplace_back(e.key.constant, e.value);
   }
   static PyObject* moduleName = named("__module__");
@@ -201,7 +212,14 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   for (auto& [key, v] : space.entries)
     if (PyObject* setName = setNameOf(t, v)) {
       static PyObject* setNameName = named("__set_name__");
-      call(t, bindDescriptor(t, setName, v, t.typeOf(v), setNameName), {{cls, t.realShared(key)}, {}});
+      try {
+        call(t, bindDescriptor(t, setName, v, t.typeOf(v), setNameName), {{cls, t.realShared(key)}, {}});
+      } catch (Raised& raised) {
+        std::string text = std::string("Error calling __set_name__ on '") + t.typeOf(v)->tp_name + "' instance '" + PyUnicode_AsUTF8(key) + "' in '" +
+                           PyUnicode_AsUTF8(name) + "'";
+        if (!setNameErrorIsWrapped()) unsupported(BreakReason::ClassStatement, "a __set_name__ that raises");
+        raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
+      }
     }
   return cls;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/exceptions.h"
+#include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "cpython/iterators.h"
 #include "interp/frame.h"
@@ -37,6 +38,8 @@ Trace::~Trace() {
     leave(entered_.back().exit.get(), entered_.back().mode.get());
     entered_.pop_back();
   }
+  // Models die when the collector finds them: until then nobody is to meet them.
+  for (auto& [model, record] : localClasses) hideFromBases(reinterpret_cast<PyTypeObject*>(model));
 }
 
 void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore) {
