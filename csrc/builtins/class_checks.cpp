@@ -74,46 +74,75 @@ PyObject* abcCheck(Question q) {
   return q == Question::Instance ? instance : subclass;
 }
 
-// A __subclasshook__ that is code of the program: the hooks of the library only look at the class.
-bool hasProgramsHook(Trace& t, PyTypeObject* cls) {
+// A __subclasshook__ is run by CPython, which remembers the answer: not where the trace made it, nor code of the program with a class that
+// the trace made.
+void checkHook(Trace& t, PyTypeObject* cls, PyTypeObject* derived) {
   PyObject* hook = typeLookup(cls, interned("__subclasshook__"));
-  if (!hook || Py_TYPE(hook) != &PyClassMethod_Type) return false;
+  if (!hook || Py_TYPE(hook) != &PyClassMethod_Type) return;
   ObjectRef function = checked(PyObject_GetAttrString(hook, "__func__"));
-  if (!PyFunction_Check(function.get()) || t.models.count(function.get()) || t.models.count(hook)) return true;
-  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(function.get()), "__name__");
-  if (!module || !PyUnicode_Check(module)) return true;
-  std::string name = textOf(module);
-  ObjectRef top = checked(PyUnicode_FromString(name.substr(0, name.find('.')).c_str()));
-  static PyObject* library = importedObject("sys", "stdlib_module_names");
-  return PySequence_Contains(library, top.get()) != 1;
+  bool made = t.models.count(function.get()) || t.models.count(hook), library = false;
+  PyObject* module = PyFunction_Check(function.get()) ? PyDict_GetItemString(PyFunction_GET_GLOBALS(function.get()), "__name__") : nullptr;
+  if (module && PyUnicode_Check(module)) {
+    std::string name = textOf(module);
+    ObjectRef top = checked(PyUnicode_FromString(name.substr(0, name.find('.')).c_str()));
+    static PyObject* names = importedObject("sys", "stdlib_module_names");
+    library = PySequence_Contains(names, top.get()) == 1;
+  }
+  if (made || (!library && t.localClass(derived)))
+    unsupported(BreakReason::BuiltinCall, std::string("a subclass check of ") + cls->tp_name + ", which has a __subclasshook__");
 }
 
-// ABCMeta.__subclasscheck__: CPython asks, and remembers, on its own.
-bool abcSubclass(Trace& t, Value* derived, PyTypeObject* cls) {
-  PyTypeObject* type = asType(t, derived);
-  if (!type) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
-  bool asks = hasProgramsHook(t, cls);
+void checkHooks(Trace& t, PyTypeObject* cls, PyTypeObject* derived) {
+  checkHook(t, cls, derived);
   for (auto& [model, record] : t.localClasses) {
     auto* local = reinterpret_cast<PyTypeObject*>(model);
-    asks = asks || (PyType_IsSubtype(local, cls) && hasProgramsHook(t, local));
+    if (PyType_IsSubtype(local, cls)) checkHook(t, local, derived);
   }
-  if (asks) unsupported(BreakReason::BuiltinCall, std::string("a subclass check of ") + cls->tp_name + ", which has a __subclasshook__");
-  t.facts.abcToken();
-  int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), reinterpret_cast<PyObject*>(cls));
+}
+
+bool askCPython(Trace& t, Question q, PyObject* object, PyTypeObject* cls) {
+  auto* of = reinterpret_cast<PyObject*>(cls);
+  int answer = q == Question::Instance ? PyObject_IsInstance(object, of) : PyObject_IsSubclass(object, of);
   if (answer < 0) raiseCurrent(t);
   return answer != 0;
 }
 
+// ABCMeta.__subclasscheck__
+bool abcSubclass(Trace& t, Value* derived, PyTypeObject* cls) {
+  PyTypeObject* type = asType(t, derived);
+  if (!type) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
+  checkHooks(t, cls, type);
+  t.facts.abcToken();
+  return askCPython(t, Question::Subclass, reinterpret_cast<PyObject*>(type), cls);
+}
+
 bool answerOf(Trace& t, Question q, Value* v, Value* info);
+
+// An object of v's type, which is all that is asked of it; null where none can be had.
+ObjectRef objectLike(Trace& t, Value* v) {
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  if (isReal(v)) return ObjectRef::share(realObject(v));
+  if (heap && heap->real) return heap->real;
+  PyTypeObject* type = t.typeOf(v);
+  if (v->kind != Kind::Instance || type->tp_new != PyBaseObject_Type.tp_new || PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT)) return {};
+  return checked(PyBaseObject_Type.tp_new(type, checked(PyTuple_New(0)).get(), nullptr));
+}
 
 // ABCMeta.__instancecheck__
 bool abcInstance(Trace& t, Value* v, Value* cls) {
   auto* type = reinterpret_cast<PyTypeObject*>(realObject(cls));
   PyTypeObject *own = t.typeOf(v), *shown = shownClass(t, v);
+  bool plain = lookUp(t, Py_TYPE(type), checkName(Question::Subclass)) == abcCheck(Question::Subclass);
+  // Protocols ask who asks.
+  if (ObjectRef object = plain && (!shown || shown == own) ? objectLike(t, v) : ObjectRef()) {
+    checkHooks(t, type, own);
+    t.facts.abcToken();
+    ObjectRef answer = native(t, PyObject_CallFunctionObjArgs(abcCheck(Question::Instance), realObject(cls), object.get(), nullptr));
+    return answer.get() == Py_True;
+  }
   auto ask = [&](PyTypeObject* derived) {
     Value* value = pinnedValue(t, reinterpret_cast<PyObject*>(derived));
-    return lookUp(t, Py_TYPE(type), checkName(Question::Subclass)) == abcCheck(Question::Subclass) ? abcSubclass(t, value, type)
-                                                                                                   : answerOf(t, Question::Subclass, value, cls);
+    return plain ? abcSubclass(t, value, type) : answerOf(t, Question::Subclass, value, cls);
   };
   return (shown && shown != own && ask(shown)) || ask(own);
 }
@@ -138,9 +167,7 @@ bool tensorMatches(Trace& t, TensorValue* tensor, PyTypeObject* cls) {
   auto* object = reinterpret_cast<PyObject*>(cls);
   if (std::strcmp(Py_TYPE(cls)->tp_name, "torch.tensortype") == 0) return isLegacyInstance(t, tensor, object);
   if (!tensor->real) return false;  // torch.nn.Parameter asks for _is_param
-  int answer = PyObject_IsInstance(tensor->real, object);
-  if (answer < 0) raiseCurrent(t);
-  return answer != 0;
+  return askCPython(t, Question::Instance, tensor->real, cls);
 }
 
 // A check that is C code of a metaclass.
@@ -148,10 +175,8 @@ bool nativeAnswer(Trace& t, Question q, Value* v, PyTypeObject* cls) {
   auto* heap = dynamic_cast<HeapValue*>(v);
   PyObject *object = isReal(v) ? t.identity(v) : heap ? heap->real.get() : nullptr, *type = reinterpret_cast<PyObject*>(t.typeOf(v));
   if (q == Question::Subclass && !asType(t, v)) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
-  int answer = q == Question::Subclass || !object ? PyObject_IsSubclass(q == Question::Subclass ? object : type, reinterpret_cast<PyObject*>(cls))
-                                                  : PyObject_IsInstance(object, reinterpret_cast<PyObject*>(cls));
-  if (answer < 0) raiseCurrent(t);
-  return answer != 0;
+  if (q == Question::Subclass || !object) return askCPython(t, Question::Subclass, q == Question::Subclass ? object : type, cls);
+  return askCPython(t, Question::Instance, object, cls);
 }
 
 bool unionAnswer(Trace& t, Question q, Value* v, PyObject* alias) {

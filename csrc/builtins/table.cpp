@@ -194,6 +194,11 @@ Value* lift(Trace& t, ObjectRef object) {
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) t.dictSet(d, t.keyOf(t.realShared(key)), lift(t, ObjectRef::share(value)));
     return d;
   }
+  if (PyTuple_CheckExact(o) && !t.models.empty()) {
+    std::vector<Value*> items;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++) items.push_back(lift(t, ObjectRef::share(PyTuple_GET_ITEM(o, i))));
+    return t.tuple(std::move(items));
+  }
   if (PyAnySet_CheckExact(o)) return t.setMade(std::move(object));
   if (PyIter_Check(o) || PyByteArray_Check(o))
     unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);

@@ -171,7 +171,9 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       call(t, pinnedValue(t, setter.get()), std::move(args));
       return;
     }
-    if (Py_TYPE(d) == &PyMemberDescr_Type || (Py_TYPE(d) == &PyGetSetDescr_Type && PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS))) {
+    bool ofObject = textOf(name) == "__dict__" || textOf(name) == "__class__";
+    if (Py_TYPE(d) == &PyMemberDescr_Type ||
+        (Py_TYPE(d) == &PyGetSetDescr_Type && PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && !ofObject)) {
       if (i->exceptionArgs && textOf(name) == "args" && value) value = t.tuple(itemsOf(t, value));
       if (i->exceptionArgs && textOf(name) == "args") t.journal.set(i->exceptionArgs, value);
       if (i->exceptionArgs && textOf(name) == "__cause__") setSlot(t, i, interned("__suppress_context__"), t.boolean(true));

@@ -41,7 +41,11 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
       if (attribute == "__dict__") return t.real(std::move(held));
-      if (attribute == "__flags__") unsupported(BreakReason::UnsupportedAttribute, "the flags of a type, which CPython changes");
+      if (attribute == "__flags__") {
+        // One of them is CPython's own, which it changes as it likes; whether the class is abstract is what a program can change.
+        lookUp(t, type, interned("__abstractmethods__"));
+        return t.real(std::move(held));
+      }
       if (t.localClass(type)) {
         if (!PyTuple_CheckExact(held.get())) return t.real(std::move(held));
         std::vector<Value*> items;
@@ -134,12 +138,15 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   }
   // The module's dictionary is the module's for its whole life.
   Value* d = t.wrap(dict, t.sources.pinned(dict));
-  if (name == interned("__dict__")) return d;
+  PyObject* onType = lookUp(t, Py_TYPE(object), name);
+  static PyObject* ownDict = typeLookup(&PyModule_Type, interned("__dict__"));
+  if (onType == ownDict && onType) return d;
+  if (onType && isDataDescriptor(onType) && textOf(name) != "__annotations__") return bindDescriptor(t, onType, module, Py_TYPE(object), name);
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
-  if (PyObject* generic = lookUp(t, Py_TYPE(object), name)) {
+  if (onType) {
     // Made, and kept, when it is first read.
     if (textOf(name) == "__annotations__") unsupported(BreakReason::UnsupportedAttribute, "the annotations of a module that has none yet");
-    return Py_TYPE(generic)->tp_descr_get ? bindDescriptor(t, generic, module, Py_TYPE(object), name) : pinnedValue(t, generic);
+    return Py_TYPE(onType)->tp_descr_get ? bindDescriptor(t, onType, module, Py_TYPE(object), name) : pinnedValue(t, onType);
   }
   if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
@@ -295,8 +302,12 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       }
       PyObject* d = typeLookup(p->type, name);
       if (d && (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type)) return t.make<BoundMethodValue>(t.realShared(d), p);
-      if (p->type != &PyProperty_Type) return getAttrOrNull(t, p->get, name);
-      return nullptr;
+      if (p->type == &PyProperty_Type) return nullptr;
+      // Copied from what they are made of.
+      if (attribute == "__dict__") unsupported(BreakReason::UnsupportedAttribute, std::string("the attributes of a ") + p->type->tp_name);
+      for (const char* copied : {"__module__", "__name__", "__qualname__", "__doc__", "__annotations__"})
+        if (attribute == copied) return getAttrOrNull(t, p->get, name);
+      return instanceDictGet(t, p->get, name);
     }
     case Kind::Real: {
       PyObject* real = realObject(object);

@@ -157,7 +157,9 @@ ObjectRef typeArguments(Trace& t, Value* v) {
     return v->kind == Kind::List ? made : checked(PyList_AsTuple(made.get()));
   }
   if (PyObject* object = typingObject(t, v)) return ObjectRef::share(object);
-  return ObjectRef::share(t.constant(v));
+  PyObject* constant = t.constant(v);
+  if (constant && t.localClass(constant)) unsupported(BreakReason::UnsupportedIndexing, "a generic alias of a class that the program made");
+  return ObjectRef::share(constant);
 }
 
 }  // namespace
@@ -171,6 +173,7 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
     if (method && makesAliases(method)) object = t.identity(container);
   }
   if (!object) return nullptr;
+  if (t.localClass(object)) unsupported(BreakReason::UnsupportedIndexing, "a generic alias of a class that the program made");
   ObjectRef arguments = typeArguments(t, key);
   if (!arguments) return nullptr;
   PyObject* made = t.keep(native(t, PyObject_GetItem(object, arguments.get())));

@@ -36,8 +36,9 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
-// Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
-bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
+// Objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one; a class is seen through its bases.
+bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
+  if (isReal(v) && t.localClass(realObject(v))) return true;
   if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
   auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
@@ -54,12 +55,12 @@ bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
   return false;
 }
 
-void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
+void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
   const Code& code = *f.code;
   std::vector<LocalState> bound;
   std::vector<bool> stack;
   for (Value* v : f.locals)
-    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(v, frames) ? LocalState::Kept : LocalState::Bound);
+    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(t, v, frames) ? LocalState::Kept : LocalState::Bound);
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);
@@ -88,7 +89,7 @@ Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
   Suspension made;
   made.line = last.code->lineOf(last.ip);
   for (size_t i = 0; i < frames.size(); i++)
-    describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
+    describeFrame(t, *frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
   return made;
 }
 

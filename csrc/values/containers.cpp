@@ -169,7 +169,8 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
 void Trace::pinKey(const DictKey& k) {
   if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
   if (isTensor(k.value)) unsupported(BreakReason::TensorKey, "a tensor as key of an existing dict or set");
-  if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
+  // Of an object around a plain value, that value is guarded already.
+  if (k.value->kind == Kind::Instance && as<InstanceValue>(k.value)->real.get() == k.constant) facts.identityIs(k.value->source, k.constant);
 }
 
 DictKey Trace::keyOf(Value* key) {

@@ -397,7 +397,7 @@ PyObject* Trace::constant(Value* v) {
       std::vector<PyObject*> items;
       for (Value* item : t->items) {
         PyObject* c = isNumber(item) ? nullptr : constant(item);
-        if (c == nullptr) return nullptr;
+        if (c == nullptr || localClass(c)) return nullptr;
         items.push_back(c);
       }
       if (t->real) return (t->constant = t->real).get();
