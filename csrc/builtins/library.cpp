@@ -1,4 +1,4 @@
-// Pieces of the standard library: copy, dir, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copy, lru_cache, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
@@ -48,18 +48,6 @@ Value* proxyGet(Trace& t, CallArgs& a) {
   DictValue* d = shownDict(t, a.args[0]);
   Value* v = t.dictGet(d, t.keyOf(a.args[1]));
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
-}
-
-// ---- dir -------------------------------------------------------------------------------------------------------------------
-
-Value* builtinDir(Trace& t, CallArgs& a) {
-  expectArgs(a, 0, 1);
-  if (a.args.empty()) unsupported(BreakReason::BuiltinCall, "dir() without an argument");
-  Value* v = a.args[0];
-  static PyObject* dir = importedObject("builtins", "dir");
-  if (PyObject* c = t.constant(v); c && !PyModule_Check(c))
-    return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
-  unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
 }
 
 // ---- json: on plain data, by itself ----------------------------------------------------------------------------------------
@@ -121,7 +109,6 @@ void addLibraryFunctions(BuiltinTable& table) {
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
   table.add("copy.copy", copyObject<false>);
   table.add("copy.deepcopy", copyObject<true>);
-  table.add("builtins.dir", builtinDir);
   table.add("json.dumps", jsonDumps);
   table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);
   table.addType(&PyDictProxy_Type, "values", proxyView<DictViewValue::Values>);

@@ -72,6 +72,7 @@ BuiltinTable& BuiltinTable::get() {
     addSlotMethods(made);
     addLibraryFunctions(made);
     addClassChecks(made);
+    addIntrospection(made);
     addWeakReferences(made);
     return made;
   }();
@@ -212,7 +213,8 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   for (Value* v : args.args) {
     if (Value* core = coreOf(t, v)) v = core;
     PyObject* c = t.snapshot(v);
-    if (!c) return nullptr;
+    // C code must not run what only stands for the methods of a class that the trace made.
+    if (!c || t.localClass(c)) return nullptr;
     values.push_back(c);
   }
   ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
@@ -387,6 +389,16 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   if (pure && kind == &PyWrapperDescr_Type && knowsNothingOf(t, callable, args)) {
     known = true;
     return t.realShared(Py_NotImplemented);
+  }
+  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0]) && PyType_Check(realObject(args.args[0])) &&
+      PyType_HasFeature(reinterpret_cast<PyTypeObject*>(realObject(args.args[0])), Py_TPFLAGS_HEAPTYPE)) {
+    // bytes.fromhex and its like: a Python class is called with what they make for the builtin one.
+    Value* cls = args.args[0];
+    CallArgs plain = args;
+    plain.args[0] = t.realShared(reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type));
+    Value* made = callNative(t, callable, plain);
+    known = made != nullptr;
+    return made ? call1(t, cls, made) : nullptr;
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);

@@ -46,6 +46,7 @@ void addSetMethods(BuiltinTable& table);
 void addSlotMethods(BuiltinTable& table);
 void addLibraryFunctions(BuiltinTable& table);
 void addClassChecks(BuiltinTable& table);
+void addIntrospection(BuiltinTable& table);
 void addWeakReferences(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);

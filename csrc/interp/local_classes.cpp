@@ -45,6 +45,12 @@ ObjectRef standsFor(Trace& t, ObjectRef object, Value* v) {
 
 ObjectRef modelFunction(Trace& t, FunctionValue* fn) {
   ObjectRef made = checked(PyFunction_New(fn->code, fn->globals));
+  // Nobody is to call it; who does finds empty cells rather than none.
+  if (int free = reinterpret_cast<PyCodeObject*>(fn->code)->co_nfreevars) {
+    ObjectRef cells = checked(PyTuple_New(free));
+    for (int i = 0; i < free; i++) PyTuple_SET_ITEM(cells.get(), i, checked(PyCell_New(nullptr)).release());
+    checkedStatus(PyFunction_SetClosure(made.get(), cells.get()));
+  }
   if (fn->dict)
     for (const DictEntry& e : fn->dict->entries) {
       PyObject* constant = e.value && e.key.constant ? t.constant(e.value) : nullptr;
