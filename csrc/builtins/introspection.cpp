@@ -31,7 +31,8 @@ void addOwnNames(Trace& t, DictValue* dict, std::set<std::string>& names) {
   t.complete(dict);
   for (const DictEntry& e : dict->entries) {
     if (!e.value) continue;
-    if (!e.key.constant || !PyUnicode_Check(e.key.constant)) unsupported(BreakReason::BuiltinCall, "dir() of an object with attributes that are no names");
+    if (!e.key.constant || !PyUnicode_Check(e.key.constant))
+      unsupported(BreakReason::BuiltinCall, "dir() of an object with attributes that are no names");
     names.insert(textOf(e.key.constant));
   }
 }
@@ -72,7 +73,8 @@ Value* builtinDir(Trace& t, CallArgs& a) {
     addOwnNames(t, attributesOf(t, v, type), names);
   }
   std::vector<Value*> items;
-  for (const std::string& name : names) items.push_back(t.real(checked(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())))));
+  for (const std::string& name : names)
+    items.push_back(t.real(checked(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())))));
   return t.list(std::move(items));
 }
 

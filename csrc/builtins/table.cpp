@@ -386,6 +386,9 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
   }
+  if (pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && !args.args.empty() &&
+      !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type))
+    raiseBadCall(t, callable, args);
   if (pure && kind == &PyWrapperDescr_Type && knowsNothingOf(t, callable, args)) {
     known = true;
     return t.realShared(Py_NotImplemented);

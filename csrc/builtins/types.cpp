@@ -58,7 +58,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else if (a.args.size() == 1) {
     cls = a.args[0];
   } else {
-    raise(t, PyExc_TypeError, "super expected at most 2 arguments, got " + std::to_string(a.args.size()));
+    raise(t, PyExc_TypeError, "super() expected at most 2 arguments, got " + std::to_string(a.args.size()));
   }
   if (!isReal(cls) || !PyType_Check(realObject(cls)))
     raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
@@ -106,8 +106,7 @@ Value* objectNew(Trace& t, CallArgs& a) {
   // More arguments are left to an __init__ of the class, where it has one and no __new__ of its own.
   if (a.args.size() > 1 || !a.kwargs.empty()) {
     observeMaking(t, type);
-    if (type->tp_new != PyBaseObject_Type.tp_new)
-      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
+    if (type->tp_new != PyBaseObject_Type.tp_new) raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
     if (type->tp_init == PyBaseObject_Type.tp_init) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
   }
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);

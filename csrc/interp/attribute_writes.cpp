@@ -163,8 +163,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       raise(t, PyExc_AttributeError, "readonly attribute");
     if (Py_TYPE(d) == &PyProperty_Type) {
       ObjectRef setter = checked(PyObject_GetAttrString(d, value ? "fset" : "fdel"));
-      if (setter.get() == Py_None)
-        propertyError(t, d, type, value ? "setter" : "deleter");
+      if (setter.get() == Py_None) propertyError(t, d, type, value ? "setter" : "deleter");
       CallArgs args{{object}, {}};
       if (value) args.args.push_back(value);
       t.tail = tail;
@@ -194,7 +193,8 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   DictValue* dict = hasInstanceDict(i->type) ? t.dictOf(i) : nullptr;
   if (!dict)
     raise(t, PyExc_AttributeError,
-          std::string("'") + type->tp_name + (d ? "' object attribute '" + textOf(name) + "' is read-only" : "' object has no attribute '" + textOf(name) + "'"));
+          std::string("'") + type->tp_name +
+              (d ? "' object attribute '" + textOf(name) + "' is read-only" : "' object has no attribute '" + textOf(name) + "'"));
   if (value) {
     t.dictSet(dict, t.keyOf(t.realShared(name)), value);
   } else if (!t.dictDelete(dict, t.keyOf(t.realShared(name)))) {

@@ -125,7 +125,8 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* object = realObject(module);
   PyObject* dict = PyModule_GetDict(object);
   PyObject* read = lookUp(t, Py_TYPE(object), interned("__getattribute__"));
-  if (read && Py_TYPE(read) != &PyWrapperDescr_Type) return call1(t, bindDescriptor(t, read, module, Py_TYPE(object), interned("__getattribute__")), t.realShared(name));
+  if (read && Py_TYPE(read) != &PyWrapperDescr_Type)
+    return call1(t, bindDescriptor(t, read, module, Py_TYPE(object), interned("__getattribute__")), t.realShared(name));
   if (!dict) unsupported(BreakReason::UnsupportedAttribute, "a module that is not initialised");
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);

@@ -48,7 +48,9 @@ Value* builtinImport(Trace& t, CallArgs& a) {
   for (size_t i = 0; i < a.args.size(); i++) given[i] = a.args[i];
   for (size_t i = 0; i < 5; i++)
     if (Value* v = a.takeKeyword(names[i])) {
-      if (given[i]) raise(t, PyExc_TypeError, "argument for __import__() given by name ('" + std::string(names[i]) + "') and position (" + std::to_string(i + 1) + ")");
+      if (given[i])
+        raise(t, PyExc_TypeError,
+              "argument for __import__() given by name ('" + std::string(names[i]) + "') and position (" + std::to_string(i + 1) + ")");
       given[i] = v;
     }
   PyObject* name = t.constant(given[0]);

@@ -125,11 +125,11 @@ bool lengthMethods(Trace& t, Value* v, Value*& count, Value*& hint) {
 
 }  // namespace
 
-LastCall lastItems(Trace& t, Value* v, long most) {
+LastCall lastItems(Trace& t, Value* v, long most, bool asksLength) {
   if (!runsProgram(t, v)) return {};
   if (most >= 0) return around(t, "first_items", {v, t.integer(most)});
   Value *count, *hint;
-  return lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items", {v});
+  return asksLength && lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items", {v});
 }
 
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args) {
@@ -147,7 +147,7 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   // dict() of a mapping asks for its keys.
   static PyObject* keysName = PyUnicode_InternFromString("keys");
   if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
-  if (callable == known.list) return lastItems(t, iterable);
+  if (callable == known.list) return lastItems(t, iterable, -1, true);
   if (plain) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
   // dict(mapping) and update(mapping) read it by its keys.
   static PyObject* keys = PyUnicode_InternFromString("keys");

@@ -29,7 +29,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   Value* kwargs = (in.arg & 1) ? f.pop() : nullptr;
   Value* positional = f.pop();
   if (!kwargs)
-    if (LastCall last = lastItems(t, positional)) positional = callLast(t, std::move(last), ReturnTo::Redo);
+    if (LastCall last = lastItems(t, positional, -1, true)) positional = callLast(t, std::move(last), ReturnTo::Redo);
   Value* callable = f.pop();
   if (isReal(positional) && !Py_TYPE(realObject(positional))->tp_iter && !PySequence_Check(realObject(positional)))
     raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + t.typeOf(positional)->tp_name);

@@ -663,7 +663,6 @@ set('banana')
 # What breaks, each with a reason of its own: ids and classes of objects made in the function, eval, objects of C types that are not modelled,
 # data of tensors.
 BROKEN: set[str] = {
-    "'a' in dir(v)",
     "(bytearray(b'ab') + b'c', 1)",
     "(cached(3), cached(3), cached.cache_info().currsize >= 1, cached.cache_parameters(), cached.__wrapped__(4))",
     "(d.keys().mapping, list(reversed(d.keys())), list(reversed(d.items())), repr(d.keys()), repr(d.values()), repr(d.items()), len(d.items()), ('a', 1) in d.items(), 1 in d.values())",
@@ -684,15 +683,12 @@ BROKEN: set[str] = {
     "copy.deepcopy([x, x])",
     "copy.deepcopy(x) + 1",
     "decimal.Decimal('1.1') + decimal.Decimal('2.2')",
-    "dir([])[:2]",
-    "dir(v) == sorted(dir(v))",
     "enum.Enum('E', 'A B').A.value",
     "eval('1 + 2')",
     "eval(compile('1 + 2', '', 'eval'))",
     "exec('q = 1')",
     "hashlib.md5(b'a').hexdigest()",
     "inspect.getfullargspec(two).args",
-    "inspect.getmembers(v)[0][0]",
     "inspect.signature(lambda a, b=1: 0).parameters['b'].default",
     "inspect.unwrap(deco(two)) is two",
     "json.dumps(object())",
