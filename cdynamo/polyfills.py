@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
-import copyreg
 import inspect
 import logging
 import operator
@@ -31,6 +30,7 @@ from cdynamo._library import (  # noqa: F401
     indexOf,
     insort_left,
     insort_right,
+    object_getstate,
     reduce_object,
 )  # fmt: skip
 
@@ -460,6 +460,8 @@ def length(method):
     n = operator.index(method())
     if n < 0:
         raise ValueError("__len__() should return >= 0")
+    if n > sys.maxsize:
+        raise OverflowError("cannot fit 'int' into an index-sized integer")
     return n
 
 
@@ -549,6 +551,34 @@ def items(iterable):
     return made
 
 
+def _ask_length(count, hint):
+    if count is not None:
+        try:
+            length(count)
+            return
+        except TypeError:
+            pass
+    if hint is None:
+        return
+    try:
+        answer = hint()
+    except TypeError:
+        return
+    if answer is NotImplemented:
+        return
+    if not isinstance(answer, int):
+        raise TypeError(f"__length_hint__ must be an integer, not {type(answer).__name__}")
+    if answer < 0:
+        raise ValueError("__length_hint__() should return >= 0")
+
+
+def hinted_items(iterable, count, hint):
+    """The same of an object with a __len__ or __length_hint__ of its own, which lists and tuples ask for."""
+    iterator = iter(iterable)
+    _ask_length(count, hint)
+    return items(iterator)
+
+
 def first_items(iterable, most):
     made = []
     for item in iterable:
@@ -563,6 +593,10 @@ def with_items(function, before, iterable, rest, named):
     for item in iterable:
         made.append(item)
     return function(*before, made, *rest, **named)
+
+
+def with_hinted_items(function, before, iterable, rest, named, count, hint):
+    return function(*before, hinted_items(iterable, count, hint), *rest, **named)
 
 
 def any_of(iterable):
@@ -814,49 +848,6 @@ def check_with_text(name, condition, text):
 
 
 # ---- copying and pickling --------------------------------------------------------------------------------------------
-
-
-def object_reduce_ex(self, protocol, /):
-    cls = type(self)
-    if cls.__reduce__ is not object.__reduce__:
-        return self.__reduce__()
-    if protocol < 2:
-        return copyreg._reduce_ex(self, protocol)
-    args, kwargs = (), {}
-    if hasattr(self, "__getnewargs_ex__"):
-        args, kwargs = self.__getnewargs_ex__()
-    elif hasattr(self, "__getnewargs__"):
-        args = self.__getnewargs__()
-    state = self.__getstate__()
-    listitems = iter(self) if isinstance(self, list) else None
-    dictitems = iter(self.items()) if isinstance(self, dict) else None
-    if kwargs:
-        return copyreg.__newobj_ex__, (cls, args, kwargs), state, listitems, dictitems
-    return copyreg.__newobj__, (cls, *args), state, listitems, dictitems
-
-
-def _slot_names(cls):
-    names = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name in ("__dict__", "__weakref__"):
-                continue
-            if name.startswith("__") and not name.endswith("__"):
-                stripped = base.__name__.lstrip("_")
-                name = f"_{stripped}{name}" if stripped else name
-            names.append(name)
-    return names
-
-
-def object_getstate(self, /):
-    state = getattr(self, "__dict__", None) or None
-    slots = {}
-    for name in _slot_names(type(self)):
-        value = getattr(self, name, _missing)
-        if value is not _missing:
-            slots[name] = value
-    return (state, slots) if slots else state
 
 
 def exception_reduce(self, /):

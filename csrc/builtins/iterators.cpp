@@ -464,7 +464,6 @@ void addIteratorBuiltins(BuiltinTable& table) {
     table.addPolyfill((std::string("_bisect.") + name).c_str(), name);
   for (const char* name : {"heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heappop_max", "_heapify_max", "_heapreplace_max"})
     table.addPolyfill((std::string("_heapq.") + name).c_str(), name[0] == '_' ? name + 1 : name);
-  table.addPolyfill("builtins.object.__reduce_ex__", "reduce_object");
   table.addPolyfill("functools.cmp_to_key", "cmp_to_key");
   table.addPolyfill("math.prod", "prod");
   table.addPolyfill("collections._count_elements", "count_elements");

@@ -1,4 +1,4 @@
-// Pieces of the standard library: copy, dir, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copy, lru_cache, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
@@ -50,18 +50,6 @@ Value* proxyGet(Trace& t, CallArgs& a) {
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
 }
 
-// ---- dir -------------------------------------------------------------------------------------------------------------------
-
-Value* builtinDir(Trace& t, CallArgs& a) {
-  expectArgs(a, 0, 1);
-  if (a.args.empty()) unsupported(BreakReason::BuiltinCall, "dir() without an argument");
-  Value* v = a.args[0];
-  static PyObject* dir = importedObject("builtins", "dir");
-  if (PyObject* c = t.constant(v); c && !PyModule_Check(c))
-    return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
-  unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
-}
-
 // ---- json: on plain data, by itself ----------------------------------------------------------------------------------------
 
 bool isPlainData(Trace& t, Value* v) {
@@ -88,26 +76,7 @@ Value* jsonDumps(Trace& t, CallArgs& a) {
   return text ? text : inlineFunction(t, pinnedValue(t, dumps), a);
 }
 
-// ---- descriptors and iterators called by name --------------------------------------------------------------------------------
-
-// type.__dict__["__mro__"].__get__(cls): as an attribute that is read.
-Value* descriptorGet(Trace& t, CallArgs& a) {
-  expectArgs(a, 2, 3);
-  PyObject* d = t.constant(a.args[0]);
-  if (!d) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
-  if (isSame(t, a.args[1], t.none())) return a.args[0];
-  PyObject* name = reinterpret_cast<PyDescrObject*>(d)->d_name;
-  if (isReal(a.args[1]) && PyType_Check(realObject(a.args[1]))) {
-    auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[1]));
-    if (typeLookup(Py_TYPE(type), name) == d)
-      if (Value* v = getTypeAttr(t, type, name)) return v;
-  }
-  PyTypeObject* type = t.typeOf(a.args[1]);
-  if (!PyType_IsSubtype(type, reinterpret_cast<PyDescrObject*>(d)->d_type)) throw WrongArguments{};
-  Value* v = bindDescriptor(t, d, a.args[1], type, name);
-  if (!v) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
-  return v;
-}
+// ---- iterators called by name --------------------------------------------------------------------------------------------------
 
 Value* iteratorNext(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
@@ -128,41 +97,9 @@ Value* viewIsDisjoint(Trace& t, CallArgs& a) {
 
 Value* copyTensor(Trace&, CallArgs&) { unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy"); }
 
-// ---- repr of dataclasses and of collections: what guards it against cycles asks for ids ----------------------------------------
-
-// The code of the function called `wrapper` inside another one.
-PyObject* wrapperCode(PyObject* code) {
-  PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
-    PyObject* inner = PyTuple_GET_ITEM(constants, i);
-    if (!PyCode_Check(inner)) continue;
-    if (PyUnicode_CompareWithASCIIString(reinterpret_cast<PyCodeObject*>(inner)->co_name, "wrapper") == 0) return inner;
-    if (PyObject* deeper = wrapperCode(inner)) return deeper;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-Value* unguardedRepr(Trace& t, Value* function) {
-  static PyObject* codes[] = {wrapperCode(PyFunction_GET_CODE(importedObject("dataclasses", "_recursive_repr"))),
-                              wrapperCode(PyFunction_GET_CODE(importedObject("reprlib", "recursive_repr")))};
-  PyObject* code = PyFunction_GET_CODE(realObject(function));
-  if (!code || (code != codes[0] && code != codes[1])) return nullptr;
-  // A cycle ends at the limit of nested calls, which breaks.
-  static PyObject* closureName = PyUnicode_InternFromString("__closure__");
-  ObjectRef names = checked(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(code)));
-  std::vector<Value*> cells = itemsOf(t, getAttr(t, function, closureName));
-  for (size_t i = 0; i < cells.size(); i++)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)), "user_function") == 0 &&
-        cells[i]->kind == Kind::Cell)
-      return t.cellContents(as<CellValue>(cells[i]));
-  return nullptr;
-}
-
 void addLibraryFunctions(BuiltinTable& table) {
-  table.addType(&PyMemberDescr_Type, "__get__", descriptorGet);
-  table.addType(&PyGetSetDescr_Type, "__get__", descriptorGet);
   for (PyTypeObject* type : {&PyListIter_Type, &PyTupleIter_Type, &PyRangeIter_Type, &PyDictIterKey_Type, &PyDictIterValue_Type, &PyDictIterItem_Type,
                              &PySetIter_Type, &PyZip_Type, &PyMap_Type, &PyFilter_Type, &PyEnum_Type, &PyListRevIter_Type}) {
     table.addType(type, "__next__", iteratorNext);
@@ -172,7 +109,6 @@ void addLibraryFunctions(BuiltinTable& table) {
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
   table.add("copy.copy", copyObject<false>);
   table.add("copy.deepcopy", copyObject<true>);
-  table.add("builtins.dir", builtinDir);
   table.add("json.dumps", jsonDumps);
   table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);
   table.addType(&PyDictProxy_Type, "values", proxyView<DictViewValue::Values>);

@@ -71,10 +71,18 @@ Value* descriptorGet(Trace& t, CallArgs& a) {
   PyObject* d = t.identity(a.args[0]);
   PyTypeObject* kind = Py_TYPE(d);
   bool ofC = kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
-  if (ofC && !noInstance && !PyType_IsSubtype(t.typeOf(instance), reinterpret_cast<PyDescrObject*>(d)->d_type))
-    unsupported(BreakReason::UnsupportedDescriptor, "a descriptor of another class");
   static PyObject* unnamed = PyUnicode_InternFromString("?");
   PyObject* name = ofC ? reinterpret_cast<PyDescrObject*>(d)->d_name : unnamed;
+  if (ofC && !noInstance) {
+    PyTypeObject *of = reinterpret_cast<PyDescrObject*>(d)->d_type, *given = t.typeOf(instance);
+    if (!PyType_IsSubtype(given, of))
+      raise(t, PyExc_TypeError,
+            std::string("descriptor '") + PyUnicode_AsUTF8(name) + "' for '" + of->tp_name + "' objects doesn't apply to a '" + given->tp_name +
+                "' object");
+    // type.__dict__["__mro__"].__get__(cls)
+    if (isReal(instance) && PyType_Check(realObject(instance)) && typeLookup(given, name) == d)
+      if (Value* v = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(t.identity(instance)), name)) return v;
+  }
   if (Value* v = bindDescriptor(t, d, noInstance ? nullptr : instance, type, name)) return v;
   raise(t, PyExc_AttributeError, PyUnicode_AsUTF8(name));
 }
@@ -244,7 +252,7 @@ void addObjectBuiltins(BuiltinTable& table) {
   table.add("collections.namedtuple", namedTuple);
   table.add("dataclasses._process_class", processDataclass);
   table.add("torch.Tensor.__deepcopy__", tensorDeepcopy);
-  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
+  table.addPolyfill("builtins.object.__reduce_ex__", "reduce_object");
   table.addPolyfill("builtins.object.__getstate__", "object_getstate");
   table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
 }

@@ -36,17 +36,50 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
-// Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
-bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
-  if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
-  auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
-  PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
-  if (object && v->source) {
-    PyTypeObject* type = Py_TYPE(object);
-    if (type->tp_finalize || type->tp_del) return true;
-    if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
-    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) return true;
+// An existing object that runs code when it dies, or that weak references point to.
+bool isWatched(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_finalize || type->tp_del) return true;
+  if (PyType_Check(object) || PyModule_Check(object)) return false;
+  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
+}
+
+constexpr Py_ssize_t kMostLookedAt = 1000;
+
+// A container whose items die with it.
+bool holdsWatched(Value* v) {
+  auto* heap = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::Set ? as<HeapValue>(v) : nullptr;
+  if (!heap) return false;
+  PyObject* real = heap->source ? heap->real.get() : nullptr;
+  if (real && (PyList_CheckExact(real) || PyTuple_CheckExact(real)))
+    for (Py_ssize_t i = 0; i < std::min(PySequence_Fast_GET_SIZE(real), kMostLookedAt); i++)
+      if (PyObject* item = PySequence_Fast_GET_ITEM(real, i); PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) && isWatched(item)) return true;
+  if (real && PyDict_CheckExact(real)) {
+    PyObject *key, *item;
+    for (Py_ssize_t at = 0, i = 0; i < kMostLookedAt && PyDict_Next(real, &at, &key, &item); i++)
+      if (PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) && isWatched(item)) return true;
   }
+  auto watched = [](Value* item) {
+    auto* instance = item && item->kind == Kind::Instance && item->source ? as<InstanceValue>(item) : nullptr;
+    return instance && instance->real && isWatched(instance->real.get());
+  };
+  if (v->kind == Kind::List) return std::any_of(as<ListValue>(v)->items.begin(), as<ListValue>(v)->items.end(), watched);
+  if (v->kind == Kind::Tuple) return std::any_of(as<TupleValue>(v)->items.begin(), as<TupleValue>(v)->items.end(), watched);
+  if (v->kind == Kind::Dict)
+    for (const DictEntry& e : as<DictValue>(v)->entries)
+      if (watched(e.value) || (e.value && watched(e.key.value))) return true;
+  return false;
+}
+
+// Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
+bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
+  if (isReal(v) && t.localClass(realObject(v))) return true;
+  if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
+  auto* heap =
+      v->kind == Kind::Instance || v->kind == Kind::Generator || v->kind == Kind::Function || v->kind == Kind::Set ? as<HeapValue>(v) : nullptr;
+  PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
+  if (object && v->source && isWatched(object)) return true;
+  if (holdsWatched(v)) return true;
   if (!isTensor(v) && !heap) return false;
   for (const FrameState* f : frames)
     for (Value* on : f->stack)
@@ -54,12 +87,12 @@ bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
   return false;
 }
 
-void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
+void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
   const Code& code = *f.code;
   std::vector<LocalState> bound;
   std::vector<bool> stack;
   for (Value* v : f.locals)
-    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(v, frames) ? LocalState::Kept : LocalState::Bound);
+    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(t, v, frames) ? LocalState::Kept : LocalState::Bound);
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);
@@ -88,7 +121,7 @@ Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
   Suspension made;
   made.line = last.code->lineOf(last.ip);
   for (size_t i = 0; i < frames.size(); i++)
-    describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
+    describeFrame(t, *frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
   return made;
 }
 
