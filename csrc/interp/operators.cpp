@@ -322,6 +322,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (Value* v = numberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
+  if (ca && cb && (t.localClass(ca) || t.localClass(cb)))
+    unsupported(BreakReason::UnsupportedOperator, "an operator on a class that the program made");
   if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
   if (a->kind != Kind::Instance && b->kind != Kind::Instance &&
       (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {

@@ -1,6 +1,7 @@
 """What CPython's tests of classes, descriptors and builtins have found (make cpython-tests)."""
 
 import abc
+import collections
 import collections.abc
 import copyreg
 import enum
@@ -426,6 +427,12 @@ def alias_of_a_class_made_inside(x):
             return None
 
     return x * 2, Local[[int], str]().__class__ is Local
+
+
+@case(lambda: (t(3),), skip="UnsupportedOperator")
+def union_with_a_class_made_inside(x):
+    made = collections.namedtuple("made", ["a"])
+    return x * 2, (made | str).__args__[0] is made, isinstance(made(1), made | int)
 
 
 @case(lambda: (t(3),))
