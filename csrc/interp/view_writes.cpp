@@ -50,10 +50,12 @@ bool spreadGradient(Trace& t, TensorValue* self, const TensorMeta& after) {
   if (!after.requiresGrad || !(before == self->meta) || t.bodySerial) return false;
   TensorValue* root = self;
   while (root->base) root = root->base;
-  // Views of an input may exist outside; of a view that was made without gradients autograd has an opinion of its own.
+  // Views of an input may exist outside.
   if (root->real || !root->node || root->node->op == NodeOp::Placeholder) return false;
+  // Of a view that was made without gradients autograd has an opinion of its own: all must have been made in the mode of now.
+  int32_t lastSwitch = -1;
   for (const Node& node : t.graph.nodes())
-    if (node.switchesMode) return false;
+    if (node.switchesMode) lastSwitch = node.id;
   std::vector<TensorValue*> family;
   for (const auto& value : t.arena()) {
     if (value->kind != Kind::Tensor) continue;
@@ -61,7 +63,7 @@ bool spreadGradient(Trace& t, TensorValue* self, const TensorMeta& after) {
     const TensorValue* top = tensor;
     while (top->base) top = top->base;
     if (top != root) continue;
-    if (tensor != root && (!tensor->node || !isCertainView(*tensor->node))) return false;
+    if (tensor != root && (!tensor->node || tensor->node->id < lastSwitch || !isCertainView(*tensor->node))) return false;
     family.push_back(tensor);
   }
   for (TensorValue* tensor : family) {

@@ -61,6 +61,19 @@ def base_that_is_written_itself():
     return trained(f)
 
 
+@scenario()
+def after_another_mode():
+    def f(x):
+        with torch.no_grad():
+            scale = x.sum() * 0 + 2
+        out = torch.empty(2, 3)
+        out[0].copy_(x * scale)
+        out[1].copy_(x)
+        return out, out.requires_grad
+
+    return trained(f)
+
+
 @case(lambda: (with_grad(3),), skip="ViewMetadataChange")
 def detached_ones_do_not_follow(x):
     base = torch.zeros(2, 3)
