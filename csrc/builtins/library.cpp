@@ -1,4 +1,4 @@
-// Pieces of the standard library: copy, dir, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copying, dir, lru_cache, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
@@ -7,17 +7,6 @@
 namespace cdynamo {
 
 namespace {
-
-// ---- copy: memos are kept by object, so that what the trace made needs no id() ------------------------------------------
-
-template <bool deep>
-Value* copyObject(Trace& t, CallArgs& a) {
-  expectArgs(a, 1, deep ? 3 : 1);
-  if (!deep && isTensor(a.args[0])) unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy");
-  if (deep && a.args.size() > 1 && !isSame(t, a.args[1], t.none()))
-    if (DictValue* memo = asDict(a.args[1]); !memo || memo->real) unsupported(BreakReason::UnknownFunction, "deepcopy with a memo from outside");
-  return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", deep ? "deepcopy_object" : "copy_object")), a);
-}
 
 // ---- mappingproxy --------------------------------------------------------------------------------------------------------
 
@@ -128,37 +117,7 @@ Value* viewIsDisjoint(Trace& t, CallArgs& a) {
 
 Value* copyTensor(Trace&, CallArgs&) { unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy"); }
 
-// ---- repr of dataclasses and of collections: what guards it against cycles asks for ids ----------------------------------------
-
-// The code of the function called `wrapper` inside another one.
-PyObject* wrapperCode(PyObject* code) {
-  PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
-    PyObject* inner = PyTuple_GET_ITEM(constants, i);
-    if (!PyCode_Check(inner)) continue;
-    if (PyUnicode_CompareWithASCIIString(reinterpret_cast<PyCodeObject*>(inner)->co_name, "wrapper") == 0) return inner;
-    if (PyObject* deeper = wrapperCode(inner)) return deeper;
-  }
-  return nullptr;
-}
-
 }  // namespace
-
-Value* unguardedRepr(Trace& t, Value* function) {
-  static PyObject* codes[] = {wrapperCode(PyFunction_GET_CODE(importedObject("dataclasses", "_recursive_repr"))),
-                              wrapperCode(PyFunction_GET_CODE(importedObject("reprlib", "recursive_repr")))};
-  PyObject* code = PyFunction_GET_CODE(realObject(function));
-  if (!code || (code != codes[0] && code != codes[1])) return nullptr;
-  // A cycle ends at the limit of nested calls, which breaks.
-  static PyObject* closureName = PyUnicode_InternFromString("__closure__");
-  ObjectRef names = checked(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(code)));
-  std::vector<Value*> cells = itemsOf(t, getAttr(t, function, closureName));
-  for (size_t i = 0; i < cells.size(); i++)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)), "user_function") == 0 &&
-        cells[i]->kind == Kind::Cell)
-      return t.cellContents(as<CellValue>(cells[i]));
-  return nullptr;
-}
 
 void addLibraryFunctions(BuiltinTable& table) {
   table.addType(&PyMemberDescr_Type, "__get__", descriptorGet);
@@ -170,8 +129,15 @@ void addLibraryFunctions(BuiltinTable& table) {
   }
   for (PyTypeObject* type : {&PyDictKeys_Type, &PyDictItems_Type}) table.addType(type, "isdisjoint", viewIsDisjoint);
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
-  table.add("copy.copy", copyObject<false>);
-  table.add("copy.deepcopy", copyObject<true>);
+  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
+  table.addPolyfill("builtins.object.__getstate__", "object_getstate");
+  table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
+  table.addPolyfill("builtins.set.__reduce__", "set_reduce");
+  table.addPolyfill("builtins.frozenset.__reduce__", "set_reduce");
+  table.addPolyfill("builtins.slice.__reduce__", "slice_reduce");
+  table.addPolyfill("collections.deque.__reduce__", "deque_reduce");
+  table.addPolyfill("collections.OrderedDict.__reduce__", "ordered_dict_reduce");
+  table.addPolyfill("collections.defaultdict.__reduce__", "default_dict_reduce");
   table.add("builtins.dir", builtinDir);
   table.add("json.dumps", jsonDumps);
   table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);

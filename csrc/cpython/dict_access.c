@@ -4,3 +4,7 @@
 #include "internal/pycore_dict.h"
 
 int dictHasOnlyStrKeys(PyObject* dict) { return ((PyDictObject*)dict)->ma_keys->dk_kind != DICT_KEYS_GENERAL; }
+
+int dictHasKey(PyObject* dict, PyObject* key, Py_hash_t hash) { return _PyDict_Contains_KnownHash(dict, key, hash); }
+
+int dictStore(PyObject* dict, PyObject* key, PyObject* value, Py_hash_t hash) { return _PyDict_SetItem_KnownHash(dict, key, value, hash); }

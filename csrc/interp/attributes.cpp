@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
@@ -153,6 +154,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return deque->maxlen < 0 ? t.none() : t.integer(deque->maxlen);
     }
     if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
+    if (instance->kind == Kind::Dict && textOf(name) == "__dict__")
+      if (DictValue* attributes = t.dictOf(as<DictValue>(instance))) return attributes;
     if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
       // A field of a struct sequence is an item of the tuple.
       auto* tuple = as<TupleValue>(instance);
@@ -210,6 +213,10 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
   }
   PyObject* found = lookUp(t, type, name);
   if (found) {
+    // The model's own object, which the program may write to.
+    static PyObject* fieldType = importedObject("_collections", "_tuplegetter");
+    if (reinterpret_cast<PyObject*>(Py_TYPE(found)) == fieldType && t.localClass(type))
+      unsupported(BreakReason::UnsupportedDescriptor, "field '" + textOf(name) + "' of a named tuple made in the function");
     if (Py_TYPE(found)->tp_descr_get) return bindDescriptor(t, found, nullptr, type, name);
     return pinnedValue(t, found);
   }
@@ -225,6 +232,10 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
       auto* i = as<InstanceValue>(object);
       if (!hasInstanceDict(i->type)) return nullptr;
       DictValue* d = t.dictOf(i);
+      return d ? t.dictGetName(d, name) : nullptr;
+    }
+    case Kind::Dict: {
+      DictValue* d = t.dictOf(as<DictValue>(object));
       return d ? t.dictGetName(d, name) : nullptr;
     }
     case Kind::Function: {
@@ -716,6 +727,13 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
       }
     }
+    if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : nullptr)
+      if (PyObject* d = lookUp(t, t.typeOf(object), name); !d || !isDataDescriptor(d)) {
+        DictKey key = t.keyOf(t.realShared(name));
+        if (value) return t.dictSet(attributes, key, value);
+        if (!t.dictDelete(attributes, key)) attributeError(t, object, name);
+        return;
+      }
     unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
   auto* i = as<InstanceValue>(object);

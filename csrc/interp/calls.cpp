@@ -433,9 +433,8 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
-    Value* inner = unguardedRepr(t, callable);
     t.tail = tail;
-    return inner ? call(t, inner, std::move(args)) : inlineFunction(t, callable, std::move(args));
+    return inlineFunction(t, callable, std::move(args));
   }
   if (Py_TYPE(object) == &_PyMethodWrapper_Type && args.args.size() == 1 && isTensor(args.args[0])) {
     // torch.Tensor.shape.__get__, as __torch_function__ gets it.

@@ -1,6 +1,7 @@
 // Stack shuffles, constants, locals, cells, globals and names.
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -41,16 +42,7 @@ void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
 
 namespace {
 
-// An existing object that runs code when it dies must die here, not when the captured code has ended.
-void checkOverwritten(Trace& t, Value* old) {
-  if (!old || old->kind == Kind::Tensor) return;
-  if (old->kind == Kind::Generator) return checkDropped(t, old);
-  PyObject* object = isReal(old) ? realObject(old) : old->kind == Kind::Instance ? as<InstanceValue>(old)->real.get() : nullptr;
-  if (object && old->source && Py_TYPE(object)->tp_finalize)
-    unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
-}
-
-// The same for one whose death a weak reference shows, where the program deletes it.
+// Breaks where a weak reference shows the death of an existing object that the program deletes.
 void checkWatched(Value* old) {
   PyObject* object = old->kind == Kind::Instance && old->source ? as<InstanceValue>(old)->real.get() : nullptr;
   PyTypeObject* type = object ? Py_TYPE(object) : nullptr;

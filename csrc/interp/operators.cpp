@@ -294,7 +294,11 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (Value* v = numberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
-  if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
+  if (ca && cb) {
+    // An operand that is its own result stays the object that it is.
+    ObjectRef made = native(t, nativeBinary(op, ca, cb));
+    return made.get() == ca ? a : made.get() == cb ? b : t.real(std::move(made));
+  }
   if (a->kind != Kind::Instance && b->kind != Kind::Instance &&
       (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
@@ -483,6 +487,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
   RecursiveCall nested(t, " in comparison");
+  if (a == b && isLateText(a)) return t.boolean(op == Py_EQ || op == Py_LE || op == Py_GE);
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
     auto overrides = [&](Value* v, int o) {

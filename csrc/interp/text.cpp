@@ -15,10 +15,24 @@ namespace {
 
 constexpr const char* kPartsWereSet = "the text of an exception whose parts were set";
 
+// object(): its text is its address, which is another one in every call.
+bool showsAddress(Value* v) { return isReal(v) && !v->source && Py_TYPE(realObject(v)) == &PyBaseObject_Type; }
+
+// CPython is making the text of the object now, in a frame outside of the trace: inside of it another one is shown.
+bool isBeingShown(Value* v) {
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  PyObject* state = heap && heap->real ? PyThreadState_GetDict() : nullptr;
+  PyObject* shown = state ? PyDict_GetItemString(state, "Py_Repr") : nullptr;
+  for (Py_ssize_t i = 0; shown && PyList_Check(shown) && i < PyList_GET_SIZE(shown); i++)
+    if (PyList_GET_ITEM(shown, i) == heap->real.get()) return true;
+  return false;
+}
+
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
   if (isNumber(v)) return nullptr;
   if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "a deeply nested object");
+  if (showsAddress(v)) return nullptr;
   if (v->kind != Kind::Tuple && v->kind != Kind::Set)
     if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
   auto all = [&](const std::vector<Value*>& items, auto&& add) {
@@ -50,7 +64,14 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
       if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); })) return nullptr;
       return checked(PyList_AsTuple(list.get()));
     }
-    case Kind::Set: return as<SetValue>(v)->holder ? nullptr : t.setLayout(as<SetValue>(v));
+    case Kind::Set: {
+      auto* s = as<SetValue>(v);
+      if (s->holder) return nullptr;
+      t.load(s);
+      for (const DictKey& k : s->items)
+        if (k.value && !snapshotOf(t, k.value, made)) return nullptr;
+      return t.setLayout(s);
+    }
     case Kind::Dict: {
       auto* d = as<DictValue>(v);
       Value* factory = defaultFactory(t, d);
@@ -115,8 +136,9 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
 }  // namespace
 
 Value* repr(Trace& t, Value* v) {
-  if (isTensor(v) || isLateText(v) || isNumber(v))
+  if (isTensor(v) || isLateText(v) || isNumber(v) || showsAddress(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
+  if (isBeingShown(v)) unsupported(BreakReason::UnsupportedText, "the text of " + describe(v) + " inside of its own text");
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
   if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
@@ -179,6 +201,7 @@ Value* str(Trace& t, Value* v) {
       for (const DictEntry& e : t.exceptionAttributes(realObject(v))->entries)
         if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
   }
+  if (showsAddress(v)) return repr(t, v);
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
@@ -252,7 +275,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
     if (bound && isPythonFunction(bound->function)) return call1(t, method, spec ? spec : t.string(""));
   }
-  PyObject* c = t.constant(v);
+  PyObject* c = showsAddress(v) ? nullptr : t.constant(v);
   if (!c && cs && PyUnicode_GET_LENGTH(cs) != 0) {
     static PyObject* formatName = PyUnicode_InternFromString("__format__");
     if (lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName))
