@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import operator
+import types
 
 _missing = object()
 
@@ -242,6 +243,10 @@ def default_dict_reduce(self, /):
     return type(self), () if self.default_factory is None else (self.default_factory,), None, None, iter(self.items())
 
 
+def namespace_reduce(self, /):
+    return type(self), (), self.__dict__
+
+
 def slice_reduce(self, /):
     return slice, (self.start, self.stop, self.step)
 
@@ -252,3 +257,19 @@ def ordered_dict_copy(self):
     for key in list(self):
         made[key] = self[key]
     return made
+
+
+# ---- types -------------------------------------------------------------------------------------------------------------
+
+
+def namespace_repr(self, /):
+    name = "namespace" if type(self) is types.SimpleNamespace else type(self).__name__
+    return f"{name}({', '.join([f'{key}={value!r}' for key, value in self.__dict__.items()])})"
+
+
+def namespace_eq(self, other, /):
+    return self.__dict__ == other.__dict__ if isinstance(other, types.SimpleNamespace) else NotImplemented
+
+
+def namespace_ne(self, other, /):
+    return self.__dict__ != other.__dict__ if isinstance(other, types.SimpleNamespace) else NotImplemented

@@ -3,6 +3,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -37,6 +38,22 @@ Value* proxyGet(Trace& t, CallArgs& a) {
   DictValue* d = shownDict(t, a.args[0]);
   Value* v = t.dictGet(d, t.keyOf(a.args[1]));
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
+}
+
+// ---- SimpleNamespace -----------------------------------------------------------------------------------------------------
+
+Value* namespaceNew(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) throw WrongArguments{};
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  if (!PyType_IsSubtype(type, namespaceType())) throw WrongArguments{};
+  return makeInstance(t, type);
+}
+Value* namespaceInit(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1) throw WrongArguments{};
+  if (a.args[0]->kind != Kind::Instance) unsupported(BreakReason::ObjectConstruction, "initialising " + describe(a.args[0]));
+  DictValue* attributes = t.dictOf(as<InstanceValue>(a.args[0]));
+  for (auto& [name, v] : a.kwargs) t.dictSet(attributes, t.keyOf(t.realShared(name)), v);
+  return t.none();
 }
 
 // ---- dir -------------------------------------------------------------------------------------------------------------------
@@ -139,6 +156,12 @@ void addLibraryFunctions(BuiltinTable& table) {
   table.addPolyfill("collections.OrderedDict.__reduce__", "ordered_dict_reduce");
   table.addPolyfill("collections.defaultdict.__reduce__", "default_dict_reduce");
   table.add("builtins.dir", builtinDir);
+  table.add("types.SimpleNamespace.__new__", namespaceNew);
+  table.add("types.SimpleNamespace.__init__", namespaceInit);
+  table.addPolyfill("types.SimpleNamespace.__repr__", "namespace_repr");
+  table.addPolyfill("types.SimpleNamespace.__eq__", "namespace_eq");
+  table.addPolyfill("types.SimpleNamespace.__ne__", "namespace_ne");
+  table.addPolyfill("types.SimpleNamespace.__reduce__", "namespace_reduce");
   table.add("json.dumps", jsonDumps);
   table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);
   table.addType(&PyDictProxy_Type, "values", proxyView<DictViewValue::Values>);

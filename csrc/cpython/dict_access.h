@@ -14,6 +14,10 @@ int dictHasOnlyStrKeys(PyObject* dict);
 int dictHasKey(PyObject* dict, PyObject* key, Py_hash_t hash);
 int dictStore(PyObject* dict, PyObject* key, PyObject* value, Py_hash_t hash);
 
+// The value under a key that hashes by its address: as object.__hash__ does, or, of a type with a hash of its own, as
+// torch.Tensor's, by its id(). Borrowed, or null. Runs no __hash__.
+PyObject* dictItemByIdentity(PyObject* dict, PyObject* key);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include "emit/late_calls.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -550,7 +551,7 @@ void Rebuilder::makeInstance(InstanceValue* i) {
   }
   if (type == partialType()) return makePartial(i);
   if (i->exceptionArgs) return makeException(i);
-  PyTypeObject* base = i->core ? coreType(type) : &PyBaseObject_Type;
+  PyTypeObject* base = i->core ? coreType(type) : PyType_IsSubtype(type, namespaceType()) ? namespaceType() : &PyBaseObject_Type;
   if (i->contents)
     base = i->contents->kind == Kind::List         ? &PyList_Type
            : i->contents->kind == Kind::Tuple      ? &PyTuple_Type

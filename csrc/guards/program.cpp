@@ -184,6 +184,10 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           regs[step->aux] = temporaries.back().get();
         }
         break;
+      case Op::LoadKeyedItem:
+        for (; step != end; step++)
+          if ((regs[step->aux] = readKeyedItem(regs[step->reg], regs[step->word.number])) == nullptr) return false;
+        break;
       case Op::LoadArithmetic:
         // Numbers are no concern of the collector: nothing runs here.
         for (; step != end; step++) {
@@ -295,6 +299,9 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
       case Op::Memory:
         if (!memory_.holds(regs)) return false;
         break;
+      case Op::Distinct:
+        if (!distinct_.holds(regs)) return false;
+        break;
       case Op::GlobalStateIs:
         if (!globalStateMatches(globals_)) return false;
         break;
@@ -360,6 +367,8 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
         return false;
       }
       return true;
+    case FactKind::LacksKey: return PyDict_Check(value) && !readKeyedItem(value, regs[fact.other]);
+    case FactKind::Distinct: return false;  // in the guard for all of them
     case FactKind::DictKeys:
       if (PyODict_Check(value)) holdRegisters(regs, validBelow, temporaries);  // its iterator is allocated
       return dictKeysAre(value, fact.object.get());
@@ -418,6 +427,12 @@ bool GuardProgram::learnTensor(TensorGuard& guard, const GuardFact& fact, PyObje
   learned.strides = expected.strides;
   guard = learned;
   return true;
+}
+
+bool GuardProgram::differsFromAll(uint32_t reg) const {
+  for (const GuardFact& fact : facts_)
+    if (fact.kind == FactKind::Distinct && fact.reg == static_cast<int32_t>(reg)) return fact.number != 0;
+  return false;
 }
 
 bool GuardProgram::abcTokenIs(int64_t token) const {

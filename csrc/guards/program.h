@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "guards/distinct.h"
 #include "guards/facts.h"
 #include "guards/held.h"
 #include "guards/memory.h"
@@ -108,6 +109,7 @@ class GuardProgram {
     LoadDequeItem,
     LoadWeakReferent,
     LoadHandled,
+    LoadKeyedItem,   // word: the key's register
     LoadArithmetic,  // word: the right operand's register, and what to do
     LoadNumberTensor,
     LoadIteratorItem,
@@ -131,6 +133,7 @@ class GuardProgram {
     Tensors,
     TypeVersions,
     Memory,
+    Distinct,
     GlobalStateIs,
   };
   struct Step {
@@ -186,6 +189,7 @@ class GuardProgram {
   bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
   bool runTensors(State& state, const Batch& batch);
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
+  bool differsFromAll(uint32_t reg) const;
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
   static PyObject* makeInstanceDict(PyObject* const* registers, const Step& step, std::vector<ObjectRef>& temporaries);
@@ -204,6 +208,7 @@ class GuardProgram {
   std::vector<uint32_t> guardOfMeta_;  // by GuardFact::number
   std::vector<TensorMeta> tensorMetas_;
   MemoryGuard memory_;
+  DistinctGuard distinct_;
   std::vector<uint32_t> wanted_;
   std::vector<GuardFact> facts_;
   std::vector<Place> places_;

@@ -11,6 +11,7 @@
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -378,7 +379,7 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   if (!type->tp_new) raise(t, PyExc_TypeError, std::string("cannot create '") + type->tp_name + "' instances");
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
     return structSequence(t, type, args);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && type != namespaceType()) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
     unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
   }
@@ -500,6 +501,9 @@ PyObject* autogradOperation(const Trace& t) {
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.
 Value* originalOfCompiled(Trace& t, InstanceValue* v) {
+  static PyObject* scripted = importedObject("torch.jit", "ScriptFunction");
+  if (v->real && reinterpret_cast<PyObject*>(v->type) == scripted && PyObject_HasAttrString(v->real.get(), "_torchdynamo_inline"))
+    return getAttr(t, v, "_torchdynamo_inline");
   if (!v->real || std::strncmp(v->type->tp_name, "cdynamo._C.Compiled", 19) != 0) return nullptr;
   return getAttr(t, v, std::strcmp(v->type->tp_name, "cdynamo._C.CompiledModuleCall") == 0 ? "module" : "_torchdynamo_orig_callable");
 }

@@ -425,7 +425,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
     default: return false;
   }
   PyObject* d = typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString(method))));
-  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type;
+  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type && !polyfillOf(d);
 }
 
 bool isNan(Trace& t, Value* v) {
@@ -495,7 +495,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       static PyObject* names[6] = {};
       if (!names[o]) names[o] = PyUnicode_InternFromString(kCompareMethod[o]);
       PyObject* d = lookUp(t, t.typeOf(v), names[o]);
-      return d && Py_TYPE(d) != &PyWrapperDescr_Type;
+      return d && (Py_TYPE(d) != &PyWrapperDescr_Type || polyfillOf(d));
     };
     bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && overrides(b, kSwapped[op]);
     if (reflectedFirst)

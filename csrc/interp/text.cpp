@@ -32,7 +32,6 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
   if (isNumber(v)) return nullptr;
   if (stackIsNearlyFull()) unsupported(BreakReason::RecursionLimit, "a deeply nested object");
-  if (showsAddress(v)) return nullptr;
   if (v->kind != Kind::Tuple && v->kind != Kind::Set)
     if (PyObject* c = t.constant(v)) return ObjectRef::share(c);
   auto all = [&](const std::vector<Value*>& items, auto&& add) {
@@ -178,7 +177,7 @@ Value* repr(Trace& t, Value* v) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
+    if (bound && (isPythonFunction(bound->function) || (isReal(bound->function) && polyfillOf(realObject(bound->function))))) return call(t, method, {});
     auto* i = as<InstanceValue>(v);
     static PyObject* reprName = PyUnicode_InternFromString("__repr__");
     static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
@@ -201,7 +200,6 @@ Value* str(Trace& t, Value* v) {
       for (const DictEntry& e : t.exceptionAttributes(realObject(v))->entries)
         if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
   }
-  if (showsAddress(v)) return repr(t, v);
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
@@ -275,7 +273,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
     if (bound && isPythonFunction(bound->function)) return call1(t, method, spec ? spec : t.string(""));
   }
-  PyObject* c = showsAddress(v) ? nullptr : t.constant(v);
+  PyObject* c = t.constant(v);
   if (!c && cs && PyUnicode_GET_LENGTH(cs) != 0) {
     static PyObject* formatName = PyUnicode_InternFromString("__format__");
     if (lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName))

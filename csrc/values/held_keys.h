@@ -7,8 +7,8 @@ namespace cdynamo {
 
 // A key whose hash is C code: a constant, or an object that can change, which the fact about the keys pins.
 inline Value* heldKey(Trace& t, PyObject* key) {
-  bool changes = PyType_HasFeature(Py_TYPE(key), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(key) && !isEnumMember(key) && !isTensor(key);
-  return changes ? t.wrap(key, t.sources.pinned(key)) : t.realShared(key);
+  bool object = PyType_HasFeature(Py_TYPE(key), Py_TPFLAGS_HEAPTYPE) && !PyType_Check(key) && !isEnumMember(key) && !isTensor(key);
+  return object || isMadeAnew(key) ? t.wrap(key, t.sources.pinned(key)) : t.realShared(key);
 }
 
 }  // namespace cdynamo

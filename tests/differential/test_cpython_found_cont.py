@@ -7,6 +7,7 @@ import itertools
 import math
 import operator
 import random
+import types
 import weakref
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
@@ -226,6 +227,39 @@ def members_that_change():
     return Setup(f, lambda: (t(3),), changes=[change])
 
 
+# ---- namespaces --------------------------------------------------------------------------------------------------------
+
+
+class Config(types.SimpleNamespace):
+    def scaled(self, x):
+        return x * self.scale
+
+
+@case(lambda: (t(3),))
+def namespaces_made_inside(x):
+    n, c = types.SimpleNamespace(a=1, b=[2]), Config(scale=2)
+    n.c = x + n.a
+    del n.b
+    try:
+        types.SimpleNamespace(1)
+    except TypeError as e:
+        text = str(e)
+    same = types.SimpleNamespace(a=1) == types.SimpleNamespace(a=1), types.SimpleNamespace(a=1) != 1, n == c
+    return n.c * 2, c.scaled(x), n, c, vars(c), repr(types.SimpleNamespace(q="r")), repr(c), same, text, copy.copy(c), copy.deepcopy(c)
+
+
+@scenario(captures=(1, 0), after_change=(1,))
+def namespaces_that_exist():
+    n = types.SimpleNamespace(scale=2.0, steps=0, last=None)
+
+    def f(x):
+        n.steps = 1
+        n.last = x * n.scale
+        return n.last + 1, hasattr(n, "other")
+
+    return Setup(f, lambda: (t(3),), watch=lambda: vars(n), changes=[lambda: setattr(n, "scale", 3.5)])
+
+
 # ---- deques and lists --------------------------------------------------------------------------------------------------
 
 
@@ -428,6 +462,29 @@ def what_a_dead_local_holds_lives_on(x):
     weak = holder.weak
     y = x + 1
     return y, weak.value, weak.links
+
+
+@case(lambda: (t(3),), skip="UserBreak", graphs=2)
+def named_tuples_of_sets(x):
+    fields, more = {"a", "b", "c"}, ["d", "e"]
+    Made, Other = namedtuple("Made", fields), namedtuple("Other", more)
+    more.append("f")
+    y = x + 1
+    torch._dynamo.graph_break()
+    return y * 2, sorted(Made._fields), Other(1, 2), more
+
+
+@scenario(skip="*")
+def members_of_existing_sets_keep_their_identity():
+    held = frozenset([object(), object()])
+
+    def f(x):
+        items = list(held)
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y * 2, [i in held for i in items], sorted(map(hash, items)) == sorted(map(hash, held))
+
+    return Setup(f, lambda: (t(3),))
 
 
 # ---- text --------------------------------------------------------------------------------------------------------------
