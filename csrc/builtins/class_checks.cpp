@@ -34,6 +34,8 @@ PyTypeObject* shownClass(Trace& t, Value* v) {
   if (isReal(v) && PyWeakref_CheckProxy(realObject(v))) unsupported(BreakReason::UnsupportedAttribute, "the class of a weak proxy");
   if (v->kind != Kind::Instance) return nullptr;
   PyTypeObject* type = t.typeOf(v);
+  // An object of our own library stands for one of another.
+  if (auto* shown = reinterpret_cast<PyTypeObject*>(realObject(typeValue(t, v))); shown != type) return shown;
   static PyObject* plain = typeLookup(&PyBaseObject_Type, interned("__class__"));
   PyObject* read = lookUp(t, type, interned("__getattribute__"));
   if (lookUp(t, type, interned("__class__")) == plain && (!read || Py_TYPE(read) == &PyWrapperDescr_Type)) return nullptr;

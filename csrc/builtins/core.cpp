@@ -232,8 +232,16 @@ Value* builtinPow(Trace& t, CallArgs& a) {
 
 Value* builtinHash(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  DictKey k = t.keyOf(a.args[0]);
-  if (!k.constant && !hasExactHash(t, a.args[0])) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
+  Value* v = a.args[0];
+  DictKey k = t.keyOf(v);
+  bool exact = hasExactHash(t, v);
+  if (!exact && k.constant && v->kind != Kind::Tuple && v->kind != Kind::Set) {
+    // By address, of an object that exists.
+    bool plain = plainKey(t, v) != nullptr;
+    if (v->source && !isReal(v) && !plain) t.facts.identityIs(v->source, k.constant);
+    exact = plain || v->source || (isReal(v) && !isMadeAnew(realObject(v)) && !t.localClass(realObject(v)));
+  }
+  if (!exact) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(v));
   return t.integer(k.hash);
 }
 
@@ -480,11 +488,13 @@ Value* operatorContains(Trace& t, CallArgs& a) {
 }
 Value* operatorIndex(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  if (asInteger(t, a.args[0])) return a.args[0];
-  if (isTensor(a.args[0])) unsupported(BreakReason::TensorAsIndex, "operator.index of a tensor");
-  Value* m = specialMethod(t, a.args[0], "__index__");
-  if (!m) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object cannot be interpreted as an integer");
-  return call(t, m, {});
+  Value* index = indexValue(t, a.args[0]);
+  if (!index) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object cannot be interpreted as an integer");
+  // An exact int: of a bool too.
+  if (isReal(index) && PyLong_CheckExact(realObject(index))) return index;
+  PyObject* c = t.constant(index);
+  if (!c) unsupported(BreakReason::BuiltinCall, "operator.index of " + describe(index));
+  return t.real(native(t, PyNumber_Index(c)));
 }
 
 }  // namespace

@@ -130,14 +130,15 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
     return it;
   }
   it->subjectOf = v;
-  DictValue* dict = asDict(v) ? asDict(v) : v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : nullptr;
+  DictValue* dict = iteratedDict(v);
   if (dict) {
     auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
     it->type = PyType_IsSubtype(dict->type, &PyODict_Type) ? &PyODictIter_Type
                : what == DictViewValue::Keys               ? &PyDictRevIterKey_Type
                : what == DictViewValue::Values             ? &PyDictRevIterValue_Type
                                                            : &PyDictRevIterItem_Type;
-    it->stop = static_cast<int64_t>(t.dictLength(dict));
+    t.complete(dict);
+    it->stop = it->type == &PyODictIter_Type ? dict->state() : static_cast<int64_t>(dict->live);
   }
   if (v->kind == Kind::Instance && !asTuple(v) && !dict) {
     std::vector<Value*> items;

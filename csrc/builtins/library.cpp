@@ -1,23 +1,13 @@
-// Pieces of the standard library: copy, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copying, lru_cache, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
 namespace {
-
-// ---- copy: memos are kept by object, so that what the trace made needs no id() ------------------------------------------
-
-template <bool deep>
-Value* copyObject(Trace& t, CallArgs& a) {
-  expectArgs(a, 1, deep ? 3 : 1);
-  if (!deep && isTensor(a.args[0])) unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy");
-  if (deep && a.args.size() > 1 && !isSame(t, a.args[1], t.none()))
-    if (DictValue* memo = asDict(a.args[1]); !memo || memo->real) unsupported(BreakReason::UnknownFunction, "deepcopy with a memo from outside");
-  return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", deep ? "deepcopy_object" : "copy_object")), a);
-}
 
 // ---- mappingproxy --------------------------------------------------------------------------------------------------------
 
@@ -48,6 +38,22 @@ Value* proxyGet(Trace& t, CallArgs& a) {
   DictValue* d = shownDict(t, a.args[0]);
   Value* v = t.dictGet(d, t.keyOf(a.args[1]));
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
+}
+
+// ---- SimpleNamespace -----------------------------------------------------------------------------------------------------
+
+Value* namespaceNew(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) throw WrongArguments{};
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  if (!PyType_IsSubtype(type, namespaceType())) throw WrongArguments{};
+  return makeInstance(t, type);
+}
+Value* namespaceInit(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1) throw WrongArguments{};
+  if (a.args[0]->kind != Kind::Instance) unsupported(BreakReason::ObjectConstruction, "initialising " + describe(a.args[0]));
+  DictValue* attributes = t.dictOf(as<InstanceValue>(a.args[0]));
+  for (auto& [name, v] : a.kwargs) t.dictSet(attributes, t.keyOf(t.realShared(name)), v);
+  return t.none();
 }
 
 // ---- json: on plain data, by itself ----------------------------------------------------------------------------------------
@@ -107,8 +113,21 @@ void addLibraryFunctions(BuiltinTable& table) {
   }
   for (PyTypeObject* type : {&PyDictKeys_Type, &PyDictItems_Type}) table.addType(type, "isdisjoint", viewIsDisjoint);
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
-  table.add("copy.copy", copyObject<false>);
-  table.add("copy.deepcopy", copyObject<true>);
+  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
+  table.addPolyfill("builtins.object.__getstate__", "object_getstate");
+  table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
+  table.addPolyfill("builtins.set.__reduce__", "set_reduce");
+  table.addPolyfill("builtins.frozenset.__reduce__", "set_reduce");
+  table.addPolyfill("builtins.slice.__reduce__", "slice_reduce");
+  table.addPolyfill("collections.deque.__reduce__", "deque_reduce");
+  table.addPolyfill("collections.OrderedDict.__reduce__", "ordered_dict_reduce");
+  table.addPolyfill("collections.defaultdict.__reduce__", "default_dict_reduce");
+  table.add("types.SimpleNamespace.__new__", namespaceNew);
+  table.add("types.SimpleNamespace.__init__", namespaceInit);
+  table.addPolyfill("types.SimpleNamespace.__repr__", "namespace_repr");
+  table.addPolyfill("types.SimpleNamespace.__eq__", "namespace_eq");
+  table.addPolyfill("types.SimpleNamespace.__ne__", "namespace_ne");
+  table.addPolyfill("types.SimpleNamespace.__reduce__", "namespace_reduce");
   table.add("json.dumps", jsonDumps);
   table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);
   table.addType(&PyDictProxy_Type, "values", proxyView<DictViewValue::Values>);

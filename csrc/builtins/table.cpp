@@ -100,7 +100,7 @@ void BuiltinTable::addPolyfill(const char* path, const char* polyfill) {
   if (!object) return;
   ObjectRef module = checked(PyImport_ImportModule("cdynamo.polyfills"));
   ObjectRef function = checked(PyObject_GetAttrString(module.get(), polyfill));
-  polyfills_[object.release()] = function.release();
+  CD_CHECK(polyfills_.emplace(object.release(), function.release()).second, path);
 }
 
 void expectArgs(const CallArgs& args, size_t least, size_t most) {
@@ -405,15 +405,12 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);
-    if (Value* v = callNative(t, callable, args)) {
+    Value* v = roundedByItself(t, callable, args);
+    if (!v) v = callNative(t, callable, args);
+    if (!v && convertNumbers(t, callable, args)) v = callNative(t, callable, args);
+    if (v) {
       known = true;
       return v;
-    }
-    Value* answer = nullptr;
-    if (convertNumbers(t, callable, args, answer)) {
-      if (!answer) answer = callNative(t, callable, args);
-      known = answer != nullptr;
-      return answer;
     }
     if (!fits(t, callable, args)) raiseBadCall(t, callable, args);
     if (isForeignOperand(t, callable, args)) {

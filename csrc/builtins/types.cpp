@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/attribute_parts.h"
@@ -14,8 +15,20 @@
 
 namespace cdynamo {
 
+namespace {
+
+// The class that the program sees: objects of our own library stand for those of others.
+PyTypeObject* shownType(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  if (v->kind != Kind::Instance || !isOwnLibrary(typeDict(type), "__module__")) return type;
+  PyObject* other = PyDict_GetItemString(typeDict(type), "stands_for");
+  return other && PyType_Check(other) ? reinterpret_cast<PyTypeObject*>(other) : type;
+}
+
+}  // namespace
+
 Value* typeValue(Trace& t, Value* v) {
-  PyObject* type = reinterpret_cast<PyObject*>(t.typeOf(v));
+  PyObject* type = reinterpret_cast<PyObject*>(shownType(t, v));
   return t.wrap(type, t.sources.pinned(type));
 }
 

@@ -153,6 +153,13 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
       }
     }
+    if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : nullptr)
+      if (PyObject* d = lookUp(t, t.typeOf(object), name); !d || !isDataDescriptor(d)) {
+        DictKey key = t.keyOf(t.realShared(name));
+        if (value) return t.dictSet(attributes, key, value);
+        if (!t.dictDelete(attributes, key)) attributeError(t, object, name);
+        return;
+      }
     unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
   }
   auto* i = as<InstanceValue>(object);

@@ -1,4 +1,5 @@
 // Reading attributes by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/attribute_parts.h"
@@ -58,6 +59,10 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
   }
   PyObject* found = lookUp(t, type, name);
   if (found) {
+    // The model's own object, which the program may write to.
+    static PyObject* fieldType = importedObject("_collections", "_tuplegetter");
+    if (reinterpret_cast<PyObject*>(Py_TYPE(found)) == fieldType && t.localClass(type))
+      unsupported(BreakReason::UnsupportedDescriptor, "field '" + textOf(name) + "' of a named tuple made in the function");
     if (Py_TYPE(found)->tp_descr_get) return bindDescriptor(t, found, nullptr, type, name);
     return pinnedValue(t, found);
   }
@@ -73,6 +78,10 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
       auto* i = as<InstanceValue>(object);
       if (!hasInstanceDict(i->type)) return nullptr;
       DictValue* d = t.dictOf(i);
+      return d ? t.dictGetName(d, name) : nullptr;
+    }
+    case Kind::Dict: {
+      DictValue* d = t.dictOf(as<DictValue>(object));
       return d ? t.dictGetName(d, name) : nullptr;
     }
     case Kind::Function: {

@@ -11,6 +11,7 @@
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -382,7 +383,7 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   if (!type->tp_new) raise(t, PyExc_TypeError, std::string("cannot create '") + type->tp_name + "' instances");
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
     return structSequence(t, type, args);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && type != namespaceType()) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
     unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
   }

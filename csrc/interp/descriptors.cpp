@@ -115,6 +115,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return deque->maxlen < 0 ? t.none() : t.integer(deque->maxlen);
     }
     if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
+    if (instance->kind == Kind::Dict && textOf(name) == "__dict__")
+      if (DictValue* attributes = t.dictOf(as<DictValue>(instance))) return attributes;
     if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
       // A field of a struct sequence is an item of the tuple.
       auto* tuple = as<TupleValue>(instance);

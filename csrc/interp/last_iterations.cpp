@@ -72,7 +72,8 @@ LastCall lastWithKey(Trace& t, PyObject* callable, const CallArgs& args) {
   if (args.kwargs.size() != 1u + (option != nullptr)) return {};
   if (callable == known.sorted) return around(t, "sorted_by", {args.args[0], key, option ? option : t.boolean(false)});
   if (!option) option = pinnedValue(t, importedObject("cdynamo.polyfills", "_missing"));
-  return around(t, callable == known.max ? "greatest_by" : "least_by", {args.args[0], key, option});
+  const char *name = callable == known.max ? "max" : "min", *before = callable == known.max ? "gt" : "lt";
+  return around(t, "chosen_by", {args.args[0], key, option, t.realShared(importedObject("operator", before)), t.string(name)});
 }
 
 }  // namespace

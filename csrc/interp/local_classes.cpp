@@ -287,8 +287,10 @@ Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {
   ObjectRef made = native(t, PyObject_Vectorcall(factory, constants.data(), args.args.size(), names.get()));
   auto record = std::make_unique<LocalClass>();
   record->factory = t.realShared(factory);
-  record->args = args.args;
-  for (auto& [name, v] : args.kwargs) record->keywords.push_back({ObjectRef::share(name), v});
+  // As they are now: the program may change its lists later.
+  auto asIs = [&](Value* v) { return v->kind == Kind::List || v->kind == Kind::Set ? t.list(itemsOf(t, v)) : v; };
+  for (Value* v : args.args) record->args.push_back(asIs(v));
+  for (auto& [name, v] : args.kwargs) record->keywords.push_back({ObjectRef::share(name), asIs(v)});
   PyObject* model = t.keep(made);
   Value* cls = t.make<RealValue>(made);
   t.models[model] = cls;

@@ -324,7 +324,11 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb && (t.localClass(ca) || t.localClass(cb)))
     unsupported(BreakReason::UnsupportedOperator, "an operator on a class that the program made");
-  if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
+  if (ca && cb) {
+    // An operand that is its own result stays the object that it is.
+    ObjectRef made = native(t, nativeBinary(op, ca, cb));
+    return made.get() == ca ? a : made.get() == cb ? b : t.real(std::move(made));
+  }
   if (a->kind != Kind::Instance && b->kind != Kind::Instance &&
       (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
@@ -445,7 +449,7 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
     default: return false;
   }
   PyObject* d = typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString(method))));
-  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type;
+  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type && !polyfillOf(d);
 }
 
 bool isNan(Trace& t, Value* v) {
@@ -507,6 +511,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
   RecursiveCall nested(t, " in comparison");
+  if (a == b && isLateText(a)) return t.boolean(op == Py_EQ || op == Py_LE || op == Py_GE);
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
     auto overrides = [&](Value* v, int o) {
@@ -514,7 +519,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       static PyObject* names[6] = {};
       if (!names[o]) names[o] = PyUnicode_InternFromString(kCompareMethod[o]);
       PyObject* d = lookUp(t, t.typeOf(v), names[o]);
-      return d && !(Py_TYPE(d) == &PyWrapperDescr_Type && PyType_IsSubtype(t.typeOf(v), reinterpret_cast<PyDescrObject*>(d)->d_type));
+      bool plain = d && Py_TYPE(d) == &PyWrapperDescr_Type && PyType_IsSubtype(t.typeOf(v), reinterpret_cast<PyDescrObject*>(d)->d_type);
+      return d && (!plain || polyfillOf(d));
     };
     // v's answer; object.__ne__ asks for v's __eq__. Null: none.
     auto ask = [&](Value* v, int o, Value* other) -> Value* {

@@ -102,6 +102,8 @@ DictKey keyToFind(Trace& t, Value* v);
 Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
 // The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
 DictValue* mergedAsDict(Trace& t, Value* v);
+// The dict that an iterator over v goes over, where v is one or a view of one; null: none.
+DictValue* iteratedDict(Value* v);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)

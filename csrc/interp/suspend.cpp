@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
+#include <utility>
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
@@ -15,9 +18,7 @@ namespace {
 // Methods of polyfill classes that stand for objects of the library: what is carried are those objects.
 bool isStandInsMethod(const FrameState& f) {
   Value* self = f.locals.empty() || f.code->argcount() == 0 ? nullptr : f.locals[0];
-  if (!self || self->kind != Kind::Instance) return false;
-  PyObject* module = PyDict_GetItemString(typeDict(as<InstanceValue>(self)->type), "__module__");
-  return module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0;
+  return self && self->kind == Kind::Instance && isOwnLibrary(typeDict(as<InstanceValue>(self)->type), "__module__");
 }
 
 }  // namespace
@@ -36,32 +37,50 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
-// An existing object that runs code when it dies, or that weak references point to.
-bool isWatched(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  if (type->tp_finalize || type->tp_del) return true;
-  if (PyType_Check(object) || PyModule_Check(object)) return false;
-  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
-}
-
-constexpr Py_ssize_t kMostLookedAt = 1000;
-
-// A container whose items die with it.
-bool holdsWatched(Value* v) {
-  auto* heap = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::Set ? as<HeapValue>(v) : nullptr;
-  if (!heap) return false;
-  PyObject* real = heap->source ? heap->real.get() : nullptr;
-  if (real && (PyList_CheckExact(real) || PyTuple_CheckExact(real)))
-    for (Py_ssize_t i = 0; i < std::min(PySequence_Fast_GET_SIZE(real), kMostLookedAt); i++)
-      if (PyObject* item = PySequence_Fast_GET_ITEM(real, i); PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) && isWatched(item)) return true;
-  if (real && PyDict_CheckExact(real)) {
-    PyObject *key, *item;
-    for (Py_ssize_t at = 0, i = 0; i < kMostLookedAt && PyDict_Next(real, &at, &key, &item); i++)
-      if (PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) && isWatched(item)) return true;
+// Looks for what would show, by a finaliser or a weak reference, that an object and what it holds die. It gives up after some objects:
+// what they lead to is seldom held by them alone.
+class DeathWatch {
+ public:
+  bool shows(PyObject* object) {
+    seen_.clear();
+    visit(object, 0);
+    return found_;
   }
+
+ private:
+  static constexpr size_t kMostObjects = 64;
+  static constexpr int kMostLevels = 3;
+
+  void visit(PyObject* object, int level) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (found_ || seen_.size() >= kMostObjects || (!PyType_IS_GC(type) && level > 0) || !seen_.insert(object).second) return;
+    if (type->tp_finalize || type->tp_del) {
+      found_ = true;
+      return;
+    }
+    if (PyType_Check(object) || PyModule_Check(object) || (PyFunction_Check(object) && level > 0)) return;
+    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) found_ = true;
+    if (found_ || level == kMostLevels || !type->tp_traverse || PyFunction_Check(object)) return;
+    std::pair<DeathWatch*, int> inner{this, level + 1};
+    type->tp_traverse(
+        object,
+        [](PyObject* held, void* to) {
+          auto [watch, depth] = *static_cast<std::pair<DeathWatch*, int>*>(to);
+          watch->visit(held, depth);
+          return 0;
+        },
+        &inner);
+  }
+
+  std::unordered_set<PyObject*> seen_;
+  bool found_ = false;
+};
+
+// A container that the trace made or changed, whose items die with it.
+bool holdsWatched(Value* v) {
   auto watched = [](Value* item) {
     auto* instance = item && item->kind == Kind::Instance && item->source ? as<InstanceValue>(item) : nullptr;
-    return instance && instance->real && isWatched(instance->real.get());
+    return instance && instance->real && DeathWatch().shows(instance->real.get());
   };
   if (v->kind == Kind::List) return std::any_of(as<ListValue>(v)->items.begin(), as<ListValue>(v)->items.end(), watched);
   if (v->kind == Kind::Tuple) return std::any_of(as<TupleValue>(v)->items.begin(), as<TupleValue>(v)->items.end(), watched);
@@ -75,12 +94,11 @@ bool holdsWatched(Value* v) {
 bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
   if (isReal(v) && t.localClass(realObject(v))) return true;
   if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
-  auto* heap =
-      v->kind == Kind::Instance || v->kind == Kind::Generator || v->kind == Kind::Function || v->kind == Kind::Set ? as<HeapValue>(v) : nullptr;
+  auto* heap = dynamic_cast<HeapValue*>(v);
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
-  if (object && v->source && isWatched(object)) return true;
+  if (object && v->source && DeathWatch().shows(object)) return true;
   if (holdsWatched(v)) return true;
-  if (!isTensor(v) && !heap) return false;
+  if (!isTensor(v) && v->kind != Kind::Instance && v->kind != Kind::Generator && v->kind != Kind::Function && v->kind != Kind::Set) return false;
   for (const FrameState* f : frames)
     for (Value* on : f->stack)
       if (on == v) return true;

@@ -5,6 +5,7 @@
 #include "source/evaluate.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/held_keys.h"
 #include "values/trace.h"
 
 namespace cdynamo {
@@ -19,6 +20,8 @@ bool DictKeyEqual::operator()(const DictKey& a, const DictKey& b) const {
   }
   return a.value == b.value;
 }
+
+bool isMadeAnew(PyObject* object) { return PyExceptionInstance_Check(object) || Py_TYPE(object) == &PyBaseObject_Type; }
 
 bool isEnumMember(PyObject* object) {
   static PyObject* enumType = [] {
@@ -359,13 +362,17 @@ Value* Trace::dictGetName(DictValue* d, PyObject* name) {
 void Trace::complete(DictValue* d) {
   if (d->complete) return;
   PyObject* object = d->real.get();
-  ObjectRef keys = checked(PySequence_List(object));
-  if (Py_TYPE(object) != &PyDict_Type) {
-    // Subclasses may iterate in their own way; OrderedDict keeps its own order.
-    keys = checked(Py_TYPE(object) == &PyODict_Type || PyType_IsSubtype(Py_TYPE(object), &PyODict_Type)
-                       ? PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "keys", "O", object)
-                       : PyDict_Keys(object));
-    keys = checked(PySequence_List(keys.get()));
+  // Subclasses may iterate in their own way; OrderedDict keeps its own order.
+  ObjectRef keys;
+  if (PyType_IsSubtype(Py_TYPE(object), &PyODict_Type)) {
+    ObjectRef view = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "keys", "O", object));
+    keys = ObjectRef::steal(PySequence_List(view.get()));
+    if (!keys || PyList_GET_SIZE(keys.get()) != PyDict_GET_SIZE(object)) {
+      PyErr_Clear();
+      unsupported(BreakReason::MethodCall, "an OrderedDict that was changed by methods of dict");
+    }
+  } else {
+    keys = checked(PyDict_Keys(object));
   }
   if (d->source) {
     facts.typeIs(d->source, d->type);
@@ -402,7 +409,7 @@ void Trace::complete(DictValue* d) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); i++) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
     auto slot = slots.find(key);
-    if (slot == slots.end()) throw EngineError("a dict changed while it was read");
+    if (slot == slots.end()) unsupported(BreakReason::MethodCall, "an OrderedDict that was changed by methods of dict");
     auto [held, hash] = slot->second;
     if (d->source && sameHash[hash] > 1 && isHashedByPython(key))
       unsupported(BreakReason::HashOrCompare, std::string("a dict with keys of class ") + Py_TYPE(key)->tp_name + " that have one hash");
@@ -418,11 +425,11 @@ void Trace::complete(DictValue* d) {
       used[found->second] = true;
       DictEntry copy = old[found->second];
       pinKey(copy.key);
-      if (!copy.key.value) copy.key.value = realShared(key);
+      if (!copy.key.value) copy.key.value = heldKey(*this, key);
       entries.push_back(copy);
       continue;
     }
-    if (!k.value) k.value = realShared(key);
+    if (!k.value) k.value = heldKey(*this, key);
     entries.push_back({k, wrap(held, sources.dictItem(d->source, key)), false});
   }
   for (size_t i = 0; i < old.size(); i++)
@@ -516,16 +523,26 @@ DictValue* Trace::dictOf(InstanceValue* i) {
   }
   PyObject* real = instanceDict(i->real.get());
   if (real == nullptr) return nullptr;
-  DictValue* made;
-  if (i->source) {
-    made = as<DictValue>(wrap(real, sources.instanceDict(i->source)));
-  } else {
-    made = make<DictValue>();
-    made->real = ObjectRef::share(real);
-    made->type = &PyDict_Type;
-    made->complete = false;
-  }
+  DictValue* made = existingDict(real, i->source);
   journal.set(i->dict, made);
+  return made;
+}
+
+DictValue* Trace::dictOf(DictValue* d) {
+  if (d->attributes || !PyType_IsSubtype(d->type, &PyODict_Type)) return d->attributes;
+  PyObject* real = d->real ? instanceDict(d->real.get()) : nullptr;
+  DictValue* made = real ? existingDict(real, d->source) : dict();
+  if (!real) made->instance = d;
+  journal.set(d->attributes, made);
+  return made;
+}
+
+DictValue* Trace::existingDict(PyObject* real, const Source* owner) {
+  if (owner) return as<DictValue>(wrap(real, sources.instanceDict(owner)));
+  auto* made = make<DictValue>();
+  made->real = ObjectRef::share(real);
+  made->type = &PyDict_Type;
+  made->complete = false;
   return made;
 }
 

@@ -9,6 +9,7 @@
 #include "interp/frame.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -258,7 +259,8 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<CellValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type)) {
+    } else if (type == namespaceType() ||
+               (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type))) {
       auto* v = make<InstanceValue>();
       if (PyDict_Check(object)) {
         auto* c = make<DictValue>();
@@ -370,7 +372,7 @@ PyObject* Trace::constant(Value* v) {
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
-      if (v->source == nullptr) return object;
+      if (v->source == nullptr) return type == &PyBaseObject_Type ? nullptr : object;  // object() is another one in every call
       if (v->source->kind == SourceKind::Arithmetic) {
         specialise(v->source);
         return object;
