@@ -230,27 +230,17 @@ def cached_property_get(self, instance, owner=None):
     return value
 
 
-def _make_traceback():
-    try:
-        raise ValueError
-    except ValueError as error:
-        return error.__traceback__
-
-
-some_traceback = _make_traceback()
-
-
 # ---- groups of exceptions ----
 
 
 def copy_traceback(source, target):
-    """Answered by the interpreter: target gets the traceback of source."""
-    raise NotImplementedError
+    """Answered by the interpreter, which looks at no attribute."""
+    target.__traceback__ = source.__traceback__
 
 
 def same_traceback(one, other):
-    """Answered by the interpreter."""
-    raise NotImplementedError
+    """Answered by the interpreter, which looks at no attribute."""
+    return one.__traceback__ is other.__traceback__
 
 
 def group_derive(self, excs, /):
@@ -373,7 +363,7 @@ def async_generator_resume(generator, sent, thrown):
 
 
 @types.coroutine
-def _drive(generator, sent, thrown):
+def drive_async_generator(generator, sent, thrown):
     """What the methods of an async generator give to be awaited: its value is the next item."""
     while True:
         step = async_generator_resume(generator, sent, thrown)
@@ -390,11 +380,11 @@ def _drive(generator, sent, thrown):
 
 
 def async_generator_next(self, /):
-    return _drive(self, None, None)
+    return drive_async_generator(self, None, None)
 
 
 def async_generator_send(self, value, /):
-    return _drive(self, value, None)
+    return drive_async_generator(self, value, None)
 
 
 def async_generator_throw(self, kind, value=None, traceback=None, /):
@@ -403,13 +393,13 @@ def async_generator_throw(self, kind, value=None, traceback=None, /):
         thrown = thrown()
     elif not isinstance(thrown, BaseException):
         thrown = kind(*thrown) if isinstance(thrown, tuple) else kind(thrown)
-    return _drive(self, None, thrown)
+    return drive_async_generator(self, None, thrown)
 
 
 @types.coroutine
 def async_generator_close(self, /):
     try:
-        yield from _drive(self, None, GeneratorExit())
+        yield from drive_async_generator(self, None, GeneratorExit())
     except (StopAsyncIteration, GeneratorExit):
         return
     raise RuntimeError("async generator ignored GeneratorExit")
@@ -425,18 +415,10 @@ def aiter(iterable, /):
     return it
 
 
-def anext(it, /, *default):
+def anext(it, /):
     if not hasattr(type(it), "__anext__"):
         raise TypeError(f"'{type(it).__name__}' object is not an async iterator")
-    awaitable = type(it).__anext__(it)
-    return _next_or_default(awaitable, default[0]) if default else awaitable
-
-
-async def _next_or_default(awaitable, default):
-    try:
-        return await awaitable
-    except StopAsyncIteration:
-        return default
+    return type(it).__anext__(it)
 
 
 # ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----
@@ -546,6 +528,45 @@ def next_of_enumerate(number, iterator):
 def items(iterable):
     made = []
     for item in iterable:
+        made.append(item)
+    return made
+
+
+def named_attribute(read, args, obj, name):
+    """getattr(obj, name): an AttributeError says which attribute it is about."""
+    try:
+        return read(*args)
+    except AttributeError as error:
+        if error.name is None and error.obj is None:
+            error.name, error.obj = name, obj
+        raise
+
+
+def hinted_items(iterable, length, hint):
+    """The same where list() asks for the length before: the bound __len__ and __length_hint__, or None."""
+    it = iter(iterable)
+    known = False
+    if length is not None:
+        try:
+            n = operator.index(length())
+        except TypeError:
+            pass
+        else:
+            if n < 0:
+                raise ValueError("__len__() should return >= 0")
+            known = True
+    if not known and hint is not None:
+        try:
+            n = hint()
+        except TypeError:
+            n = NotImplemented
+        if n is not NotImplemented:
+            if not isinstance(n, int):
+                raise TypeError(f"__length_hint__ must be an integer, not {type(n).__name__}")
+            if n < 0:
+                raise ValueError("__length_hint__() should return >= 0")
+    made = []
+    for item in it:
         made.append(item)
     return made
 

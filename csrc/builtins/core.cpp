@@ -20,9 +20,10 @@ Value* builtinLen(Trace& t, CallArgs& a) {
 }
 
 PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
+  if (!PyType_IsSubtype(t.typeOf(v), &PyUnicode_Type))
+    raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
   PyObject* name = t.constant(v);
-  if (!name || !PyUnicode_Check(name)) raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
-  (void)fn;
+  if (!name || !PyUnicode_CheckExact(name)) unsupported(BreakReason::BuiltinCall, std::string(fn) + " with " + describe(v) + " for a name");
   PyObject* interned = ObjectRef::share(name).release();
   PyUnicode_InternInPlace(&interned);
   return t.keep(ObjectRef::steal(interned));

@@ -32,8 +32,7 @@ Value* copyTraceback(Trace& t, CallArgs& a) {
 }
 
 Value* sameTraceback(Trace& t, CallArgs& a) {
-  const auto *one = t.placesOf(a.args.at(0)), *other = t.placesOf(a.args.at(1));
-  return t.boolean(one && other ? *one == *other : one == other);
+  return t.boolean(isSame(t, t.tracebackOf(a.args.at(0)), t.tracebackOf(a.args.at(1))));
 }
 
 }  // namespace

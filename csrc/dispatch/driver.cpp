@@ -332,6 +332,17 @@ class Driver {
     return true;
   }
 
+  // As CPython where an AttributeError leaves a read of an attribute: says which that was, where it says nothing else.
+  static void noteAttribute(const ActiveFrame& f, PyObject* exception) {
+    const Instr& in = f.at->code->at(f.at->index);
+    if ((in.op != Op::LoadAttr && in.op != Op::LoadMethod) || !PyErr_GivenExceptionMatches(exception, PyExc_AttributeError)) return;
+    PyObject* object = f.values[f.values.size() - 1 - f.at->handled].get();
+    for (const char* field : {"name", "obj"})
+      if (checked(PyObject_GetAttrString(exception, field)).get() != Py_None) return;
+    checkedStatus(PyObject_SetAttrString(exception, "name", in.object));
+    checkedStatus(PyObject_SetAttrString(exception, "obj", object));
+  }
+
   // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
   // result of the frame that raised it would have done.
   bool unwind(ReturnTo ended) {
@@ -344,13 +355,14 @@ class Driver {
       }
       ended = f.returnTo;
       ObjectRef exception = takeException();
+      noteAttribute(f, exception.get());
       // The entry of this frame in the traceback.
       ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
       ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
       const ResumeEdge* edge = f.at->raiseEdge();
       if (edge) {
         exception = takeException();
-        follow(f, *edge, exception, checked(PyLong_FromLong(0)));
+        follow(f, *edge, exception, checked(PyLong_FromLong(f.at->code->at(f.at->index).offset.value / 2)));
         return true;
       }
       dropFrames(1);

@@ -123,6 +123,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
               return members;
             }
           }
+          if (Value* field = exceptionField(t, i, reinterpret_cast<PyDescrObject*>(d)->d_type, attribute)) return field;
         }
         return nullptr;
       }
@@ -137,7 +138,10 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(i->source, name));
     }
     if (isReal(instance)) {
-      if (PyTraceBack_Check(realObject(instance))) unsupported(BreakReason::ExceptionTraceback, "an attribute of a traceback");
+      if (PyTraceBack_Check(realObject(instance))) {
+        if (textOf(name) == "tb_frame") unsupported(BreakReason::ExceptionTraceback, "the frame of a traceback");
+        if (const Trace::TracebackEntry* entry = t.asTraceback(instance); entry && textOf(name) == "tb_next") return entry->next;
+      }
       if (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__") return t.tracebackOf(instance);
       if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
@@ -194,6 +198,11 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
   if (onMeta && isDataDescriptor(onMeta) && Py_TYPE(onMeta)->tp_descr_get) {
     std::string attribute = textOf(name);
     if (Py_TYPE(onMeta) == &PyGetSetDescr_Type || Py_TYPE(onMeta) == &PyMemberDescr_Type) {
+      if (attribute == "__annotations__" && t.localClass(type)) {
+        // A class that has none gets them here.
+        if (!PyDict_GetItemWithError(typeDict(type), name)) setClassAttr(t, type, name, t.dict());
+        return pinnedValue(t, PyDict_GetItemWithError(typeDict(type), name));
+      }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
@@ -557,7 +566,10 @@ Value* getAttrOrNull(Trace& t, Value* object, PyObject* name) {
 Value* getAttr(Trace& t, Value* object, PyObject* name) {
   Value* error = nullptr;
   Value* v = tryGetAttr(t, object, name, error);
-  if (!v && error) throw Raised{error};
+  if (!v && error) {
+    noteAttribute(t, error, object, name);
+    throw Raised{error};
+  }
   if (!v) attributeError(t, object, name);
   return v;
 }
@@ -667,15 +679,6 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
   t.journal.set(i->type, to);
   t.writes++;
   return true;
-}
-
-// What the setters of BaseException's parts refuse.
-void checkExceptionPart(Trace& t, const std::string& name, Value* value) {
-  bool cause = name == "__cause__";
-  if (!cause && name != "__context__" && name != "args") return;
-  if (!value) raise(t, PyExc_TypeError, name + " may not be deleted");
-  if (name == "args" || isReal(value, Py_None) || PyType_FastSubclass(t.typeOf(value), Py_TPFLAGS_BASE_EXC_SUBCLASS)) return;
-  raise(t, PyExc_TypeError, std::string("exception ") + (cause ? "cause" : "context") + " must be None or derive from BaseException");
 }
 
 }  // namespace

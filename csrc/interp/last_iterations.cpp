@@ -112,9 +112,21 @@ LastCall lastNext(Trace& t, Value* v) {
   }
 }
 
+namespace {
+
+// What list(v) does: it asks for the length first where that is Python code.
+LastCall listOf(Trace& t, Value* v) {
+  Value *length = pythonMethod(t, v, "__len__"), *hint = pythonMethod(t, v, "__length_hint__");
+  if (!length && !hint) return around(t, "items", {v});
+  return around(t, "hinted_items", {v, length ? length : t.none(), hint ? hint : t.none()});
+}
+
+}  // namespace
+
 LastCall lastItems(Trace& t, Value* v, long most) {
   if (!runsProgram(t, v)) return {};
-  return most < 0 ? around(t, "items", {v}) : around(t, "first_items", {v, t.integer(most)});
+  if (most == kAllUnasked) return around(t, "items", {v});
+  return most < 0 ? listOf(t, v) : around(t, "first_items", {v, t.integer(most)});
 }
 
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args) {
@@ -132,7 +144,7 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   // dict() of a mapping asks for its keys.
   static PyObject* keysName = PyUnicode_InternFromString("keys");
   if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
-  if (plain) return around(t, callable == known.list ? "items" : callable == known.any ? "any_of" : "all_of", {iterable});
+  if (plain) return callable == known.list ? listOf(t, iterable) : around(t, callable == known.any ? "any_of" : "all_of", {iterable});
   // dict(mapping) and update(mapping) read it by its keys.
   static PyObject* keys = PyUnicode_InternFromString("keys");
   if (iterable->kind == Kind::Instance && typeLookup(t.typeOf(iterable), keys)) return {};

@@ -102,7 +102,14 @@ void handleDeleteSubscr(Trace& t, FrameState& f, const Instr&) {
 void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) {
   Value* object = f.pop();
   LastCall read = lastRead(t, object, in.object);
-  f.push(read ? callLast(t, std::move(read)) : getAttr(t, object, in.object));
+  if (!read) return f.push(getAttr(t, object, in.object));
+  try {
+    f.push(callLast(t, std::move(read)));
+  } catch (Raised& raised) {
+    if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError)))
+      noteAttribute(t, raised.exception, object, in.object);
+    throw;
+  }
 }
 void handleLoadMethod(Trace& t, FrameState& f, const Instr& in) { handleLoadAttr(t, f, in); }
 
@@ -204,7 +211,7 @@ void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
 }
 
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = itemsOfOperand(t, f.pop());
+  Value* iterable = itemsOfOperand(t, f.pop(), kAllUnasked);
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
   if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));

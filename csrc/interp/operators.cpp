@@ -492,24 +492,24 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       PyObject* d = lookUp(t, t.typeOf(v), names[o]);
       return d && Py_TYPE(d) != &PyWrapperDescr_Type;
     };
-    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta) && overrides(b, kSwapped[op]);
+    // What Python code of v's class says; null: nothing. object.__ne__ asks __eq__.
+    auto ask = [&](Value* v, int o, Value* other) -> Value* {
+      if (overrides(v, o)) return trySpecial(t, v, kCompareMethod[o], other);
+      if (o != Py_NE || !overrides(v, Py_EQ) || comparesInC(t, v, "__ne__") || coreOf(t, v)) return nullptr;
+      Value* equal = trySpecial(t, v, "__eq__", other);
+      return equal ? t.boolean(!truth(t, equal)) : nullptr;
+    };
+    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta);
     if (reflectedFirst)
-      if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
+      if (Value* v = ask(b, kSwapped[op], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
     if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
       return compareOp(t, op, x, y ? y : b);
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
-    if (overrides(a, op)) {
-      if (Value* v = trySpecial(t, a, kCompareMethod[op], b)) return v;
-    } else if (op == Py_NE && overrides(a, Py_EQ) && !comparesInC(t, a, "__ne__") && !coreOf(t, a)) {
-      if (Value* v = trySpecial(t, a, "__eq__", b)) return t.boolean(!truth(t, v));
-    }
-    if (!reflectedFirst && overrides(b, kSwapped[op])) {
-      if (Value* v = trySpecial(t, b, kCompareMethod[kSwapped[op]], a)) return v;
-    } else if (op == Py_NE && overrides(b, Py_EQ) && !comparesInC(t, b, "__ne__") && !coreOf(t, b)) {
-      if (Value* v = trySpecial(t, b, "__eq__", a)) return t.boolean(!truth(t, v));
-    }
+    if (Value* v = ask(a, op, b)) return v;
+    if (!reflectedFirst)
+      if (Value* v = ask(b, kSwapped[op], a)) return v;
   }
   if (a->kind == Kind::BoundMethod && b->kind == Kind::BoundMethod && (op == Py_EQ || op == Py_NE)) {
     auto *x = as<BoundMethodValue>(a), *y = as<BoundMethodValue>(b);

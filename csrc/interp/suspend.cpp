@@ -38,7 +38,7 @@ namespace {
 
 // Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
 bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
-  if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
+  if (v->kind == Kind::Generator && (mustBeClosed(as<GeneratorValue>(v)) || isNeverAwaited(as<GeneratorValue>(v)))) return true;
   auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source) {
