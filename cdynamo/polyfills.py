@@ -587,6 +587,10 @@ def with_items(function, before, iterable, rest, named):
     return function(*before, made, *rest, **named)
 
 
+def with_hinted_items(function, before, iterable, rest, named, length, hint):
+    return function(*before, hinted_items(iterable, length, hint), *rest, **named)
+
+
 def any_of(iterable):
     for item in iterable:  # noqa: SIM110
         if item:

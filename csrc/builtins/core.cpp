@@ -180,7 +180,16 @@ Value* builtinStr(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) return str(t, a.args[0]);
   return viaNative(t, a, typeObject(PyUnicode_Type), "__str__");
 }
-Value* builtinBytes(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__"); }
+Value* builtinBytes(Trace& t, CallArgs& a) {
+  if (a.args.size() == 1 && a.kwargs.empty()) {
+    Value* v = a.args[0];
+    auto has = [&](const char* name) { return specialMethod(t, v, name) != nullptr; };
+    bool iterable = v->kind == Kind::Iterator || v->kind == Kind::Generator ||
+                    (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && !has("__index__") && (has("__iter__") || has("__getitem__")));
+    if (iterable) a.args[0] = t.list(itemsOf(t, v));
+  }
+  return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__");
+}
 Value* builtinRepr(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   return repr(t, a.args[0]);

@@ -27,7 +27,7 @@ Value* withTraceback(Trace& t, CallArgs& a) {
 
 // A part of a group has the traceback of the whole.
 Value* copyTraceback(Trace& t, CallArgs& a) {
-  if (!t.setTraceback(a.args.at(1), t.tracebackOf(a.args.at(0)))) unsupported(BreakReason::ExceptionTraceback, "the traceback of a group");
+  if (a.args.at(1)->source || !t.setTraceback(a.args[1], t.tracebackOf(a.args.at(0)))) unsupported(BreakReason::ExceptionTraceback, "the traceback of a group");
   return t.none();
 }
 

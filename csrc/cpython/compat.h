@@ -55,11 +55,6 @@ PyObject* instanceDict(PyObject* object);
 // The __dict__ that exists now (borrowed) or null: nothing is made. Null also where the values are still inline.
 PyObject* peekInstanceDict(PyObject* object);
 
-// A traceback of one entry before `next` (a traceback or None): for the instruction at that offset (in bytes) of a frame of the code
-// that was left at another one. New reference, null with an error set.
-PyObject* newTraceback(PyObject* next, PyCodeObject* code, PyObject* globals, int offset, int leftAt);
-// Puts an entry before those that the exception's traceback has. Never raises.
-void addTracebackEntry(PyObject* exception, const char* function, const char* file, int line);
 
 #ifdef __cplusplus
 }

@@ -87,6 +87,7 @@ class Rebuilder {
 
   // Makes a key whose __hash__ is Python code, with all that it looks at.
   void completeKey(const DictKey& k);
+  void writeBackKey(Value* v, int depth = 0);
 
   // rebuild_classes.cpp
   void makeClass(Value* v);

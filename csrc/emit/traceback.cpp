@@ -1,7 +1,7 @@
 #include "emit/traceback.h"
 
 #include "base/error.h"
-#include "cpython/compat.h"
+#include "cpython/tracebacks.h"
 
 namespace cdynamo {
 
@@ -12,7 +12,7 @@ PyObject* makeTraceback(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return PyErr_Format(PyExc_TypeError, "new_traceback(tb_next, code, globals, offset, left_at)");
   int offset = static_cast<int>(PyLong_AsLong(args[3])), leftAt = static_cast<int>(PyLong_AsLong(args[4]));
   if (PyErr_Occurred()) return nullptr;
-  return newTraceback(args[0], reinterpret_cast<PyCodeObject*>(args[1]), args[2], offset, leftAt);
+  return newTraceback(args[0], reinterpret_cast<PyCodeObject*>(args[1]), args[2], offset, leftAt, nullptr);
 }
 
 PyMethodDef definition = {"new_traceback", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(makeTraceback)), METH_FASTCALL, nullptr};

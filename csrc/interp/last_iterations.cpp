@@ -152,7 +152,13 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);
   std::vector<Value*> before(args.args.begin(), args.args.begin() + static_cast<ptrdiff_t>(at));
   std::vector<Value*> rest(args.args.begin() + static_cast<ptrdiff_t>(at) + 1, args.args.end());
-  return around(t, "with_items", {callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named});
+  std::vector<Value*> parts{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named};
+  const bool asks = callable == known.sorted || callable == known.withItems[0] || callable == known.methods[0] || callable == known.methods[1];
+  Value *length = asks ? pythonMethod(t, iterable, "__len__") : nullptr, *hint = asks ? pythonMethod(t, iterable, "__length_hint__") : nullptr;
+  if (!length && !hint) return around(t, "with_items", std::move(parts));
+  parts.push_back(length ? length : t.none());
+  parts.push_back(hint ? hint : t.none());
+  return around(t, "with_hinted_items", std::move(parts));
 }
 
 }  // namespace cdynamo

@@ -89,8 +89,9 @@ void runInstructions(Trace& t, FrameState& f) {
 bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   const Handler* h = f.code->handlerOf(f.ip);
   if (h == nullptr) return false;
+  const int32_t at = raisedAt(f);
   f.stack.resize(static_cast<size_t>(h->depth));
-  if (h->lasti) f.push(t.integer(f.code->at(f.ip).offset.value / 2));  // where it was raised, in code units
+  if (h->lasti) f.push(t.integer(at / static_cast<int32_t>(sizeof(_Py_CODEUNIT))));
   f.push(exception);
   f.nextIp = h->target;
   return true;

@@ -152,8 +152,10 @@ void handleYieldValue(Trace&, FrameState& f, const Instr&) {
 }
 
 void handleGetYieldFromIter(Trace& t, FrameState& f, const Instr&) {
-  if (f.top()->kind == Kind::Generator) return;
-  f.push(iterate(t, f.pop()));
+  auto* g = f.top()->kind == Kind::Generator ? as<GeneratorValue>(f.top()) : nullptr;
+  if (g && g->type == &PyCoro_Type && !(f.code->flags() & (CO_COROUTINE | CO_ITERABLE_COROUTINE)))
+    raise(t, PyExc_TypeError, "cannot 'yield from' a coroutine object in a non-coroutine generator");
+  if (!g || g->type == &PyAsyncGen_Type) f.push(iterate(t, f.pop()));
 }
 
 void handleSend(Trace& t, FrameState& f, const Instr& in) {

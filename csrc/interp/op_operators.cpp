@@ -314,7 +314,7 @@ void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
 
 void handleUnpackEx(Trace& t, FrameState& f, const Instr& in) {
   checkUnpackable(t, f.top());
-  std::vector<Value*> items = itemsOf(t, itemsOfOperand(t, f.pop()));
+  std::vector<Value*> items = itemsOf(t, itemsOfOperand(t, f.pop(), kAllUnasked));
   size_t before = static_cast<size_t>(unpackBefore(in.arg)), after = static_cast<size_t>(unpackAfter(in.arg));
   if (items.size() < before + after)
     raise(t, PyExc_ValueError,

@@ -43,7 +43,7 @@ bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source) {
     PyTypeObject* type = Py_TYPE(object);
-    if (type->tp_finalize || type->tp_del) return true;
+    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type) return true;
     if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
     if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) return true;
   }

@@ -1,6 +1,6 @@
 // Which exception is being handled, and where exceptions of the traced program have passed.
 #include "base/lookup.h"
-#include "cpython/compat.h"
+#include "cpython/tracebacks.h"
 #include "interp/frame.h"
 #include "values/trace.h"
 
@@ -28,12 +28,21 @@ const void* raisedKey(const Value* exception) { return isReal(exception) ? stati
 
 void Trace::addTraceback(Value* exception, const FrameState& f) {
   static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
-  if (f.globals == polyfills) return;  // stands for C code, which has no frame
+  // Polyfills stand for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
+  if (f.globals == polyfills || exception->source) return;
   const int32_t at = f.code->at(f.ip).offset.value;
   TracebackEntry entry{reinterpret_cast<PyObject*>(f.code->pyCode()), f.globals, at, at, tracebackOf(exception)};
-  PyObject* made = keep(checked(newTraceback(realObject(entry.next), f.code->pyCode(), f.globals, at, at)));
+  PyObject* made = keep(checked(newTraceback(realObject(entry.next), f.code->pyCode(), f.globals, at, at, nullptr)));
   tracebackEntries_[made] = entry;
   setTraceback(exception, realShared(made));
+}
+
+int32_t raisedAt(const FrameState& f) {
+  const Instr& in = f.code->at(f.ip);
+  if (in.op == Op::Reraise && in.arg > 0)
+    if (const Value* unit = f.stack[f.stack.size() - static_cast<size_t>(in.arg)]; isReal(unit) && PyLong_CheckExact(realObject(unit)))
+      return static_cast<int32_t>(PyLong_AsLong(realObject(unit)) * static_cast<long>(sizeof(_Py_CODEUNIT)));
+  return in.offset.value;
 }
 
 void Trace::noteLeft(Value* exception, const FrameState& f) {
@@ -41,13 +50,7 @@ void Trace::noteLeft(Value* exception, const FrameState& f) {
   Value* traceback = tracebackOf(exception);
   auto found = isReal(traceback) ? tracebackEntries_.find(realObject(traceback)) : tracebackEntries_.end();
   if (found == tracebackEntries_.end() || found->second.code != reinterpret_cast<PyObject*>(f.code->pyCode())) return;
-  const Instr& in = f.code->at(f.ip);
-  int32_t at = in.offset.value;
-  // What is raised again behind a finally clause or a with block puts the frame back to where it was raised.
-  if (in.op == Op::Reraise && in.arg > 0)
-    if (const Value* unit = f.stack[f.stack.size() - static_cast<size_t>(in.arg)]; isReal(unit) && PyLong_CheckExact(realObject(unit)))
-      at = static_cast<int32_t>(PyLong_AsLong(realObject(unit)) * static_cast<long>(sizeof(_Py_CODEUNIT)));
-  journal.set(found->second.leftAt, at);
+  journal.set(found->second.leftAt, raisedAt(f));
 }
 
 Value* Trace::tracebackOf(Value* exception) {

@@ -448,7 +448,7 @@ def async_generators_inside(x):
 def lists_that_ask_for_the_length(x):
     log = []
     for error in (TypeError("swallowed"), RuntimeError("told")):
-        for take in (list, lambda h: [*h]):
+        for take in (list, tuple, sorted, set, [].extend, lambda h: [*h], lambda h: {*h}):
             try:
                 log.append(take(Hinted(error)))
             except RuntimeError as caught:
@@ -495,6 +495,53 @@ def sets_of_objects_with_slots(x):
     ordered = sorted(set(found))
     x = x + len(ordered)
     return x, [str(a) for a in ordered]
+
+
+class Addressed:
+    __slots__ = ("number",)
+
+    def __init__(self, n):
+        self.number = int.from_bytes(map(int, [n]), "big")
+
+    def __hash__(self):
+        return hash(hex(self.number))
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+
+@case(lambda: (t(3),), skip="*")
+def keys_that_were_changed(x):
+    found = {Addressed(1), Addressed(2)}
+    by_name = {Addressed(3): x + 1}
+    Addressed(4)
+    return sorted(a.number for a in found), by_name[Addressed(3)]
+
+
+class GivesBytes:
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        return iter(self.items)
+
+
+@case(lambda: (t(3),))
+def bytes_of_iterables(x):
+    log = [bytes(GivesBytes([1, 2])), bytes(map(int, "34")), bytes(n for n in (5, 6)), bytes(range(2))]
+    try:
+        bytes(GivesBytes([300]))
+    except ValueError as error:
+        log.append(error.args)
+    return x + 1, log
+
+
+@case(lambda: (t(3),), skip="*")
+def bytes_of_objects_that_are_no_numbers(x):
+    try:
+        return bytes(GivesBytes([GivesBytes([])]))
+    except TypeError as error:
+        return x + 1, error.args
 
 
 test_exceptions_found = cases.as_test(__name__)
