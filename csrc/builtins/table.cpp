@@ -212,8 +212,8 @@ Value* nativeArgument(Trace& t, PyObject* callable, Value* v, bool first) {
   const bool text = method && (reinterpret_cast<PyDescrObject*>(callable)->d_type == &PyUnicode_Type);
   if (text && !coreUnless(t, v, {"__str__", "__repr__", "__format__"})) return nullptr;
   return coreUnless(t, v,
-                    {"__index__", "__int__", "__float__", "__complex__", "__bytes__", "__bool__", "__len__", "__iter__", "__getitem__", "__contains__",
-                     "__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"});
+                    {"__index__", "__int__", "__float__", "__complex__", "__bytes__", "__bool__", "__len__", "__iter__", "__getitem__",
+                     "__contains__", "__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"});
 }
 
 }  // namespace

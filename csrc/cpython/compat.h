@@ -55,7 +55,6 @@ PyObject* instanceDict(PyObject* object);
 // The __dict__ that exists now (borrowed) or null: nothing is made. Null also where the values are still inline.
 PyObject* peekInstanceDict(PyObject* object);
 
-
 #ifdef __cplusplus
 }
 #endif

@@ -326,6 +326,15 @@ class Driver {
     return true;
   }
 
+  // As CPython where an AttributeError leaves a read of an attribute: says which that was, where it says nothing else.
+  static void noteAttribute(const ActiveFrame& f, PyObject* exception) {
+    if (!PyErr_GivenExceptionMatches(exception, PyExc_AttributeError)) return;
+    for (const char* field : {"name", "obj"})
+      if (checked(PyObject_GetAttrString(exception, field)).get() != Py_None) return;
+    checkedStatus(PyObject_SetAttrString(exception, "name", f.at->code->at(f.at->index).object));
+    checkedStatus(PyObject_SetAttrString(exception, "obj", f.values[f.values.size() - 1 - f.at->handled].get()));
+  }
+
   // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
   // result of the frame that raised it would have done.
   bool unwind(ReturnTo ended) {
@@ -336,8 +345,9 @@ class Driver {
         follow(f, f.at->exhaustedEdge(ReturnTo::Next), nullptr, nullptr);
         return true;
       }
-      ended = f.returnTo;
       ObjectRef exception = takeException();
+      if (ended == ReturnTo::Attribute) noteAttribute(f, exception.get());
+      ended = f.returnTo;
       addTraceback(f, exception.get());
       const ResumeEdge* edge = f.at->raiseEdge();
       if (edge) {

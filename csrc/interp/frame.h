@@ -77,6 +77,9 @@ Signal throwInto(Trace& t, FrameState& f, Value* exception);
 // finally clause or a with block puts the frame back to where it was raised.
 int32_t raisedAt(const FrameState& f);
 
+// Whether some frame that runs now stands inside try or with.
+bool isInsideTry(const Trace& t);
+
 // Where the frame is a forward() of an nn.Module: notes the module for nn_module_stack.
 void noteModuleFrame(Trace& t, FrameState& f);
 

@@ -251,9 +251,9 @@ class Trace {
   struct TracebackEntry {
     PyObject* code;  // borrowed, as all
     PyObject* globals;
-    int32_t offset;   // of the instruction, in bytes
-    int32_t leftAt;   // of the one by which the frame was left
-    Value* next;      // tb_next
+    int32_t offset;  // of the instruction, in bytes
+    int32_t leftAt;  // of the one by which the frame was left
+    Value* next;     // tb_next
   };
   // The exception has passed an instruction of that frame.
   void addTraceback(Value* exception, const FrameState& frame);
@@ -280,7 +280,8 @@ class Trace {
   void fillSet(SetValue* s, PyObject* set);
   DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
-  std::vector<Value*> identityKeys_;
+  void pinItem(const DictKey& key);  // of a set
+  std::unordered_set<const Value*> identityKeys_;
   std::vector<std::unique_ptr<Value>> arena_;
   std::vector<std::unique_ptr<TracePlace>> places_;
   std::vector<ObjectRef> kept_;

@@ -1,6 +1,7 @@
 // Which exception is being handled, and where exceptions of the traced program have passed.
-#include "base/lookup.h"
 #include "cpython/tracebacks.h"
+
+#include "base/lookup.h"
 #include "interp/frame.h"
 #include "values/trace.h"
 

@@ -7,5 +7,4 @@ KNOWN: dict[str, str] = {
 # The same for cases of the differential tests that are broken at every nth instruction.
 KNOWN_STRESS: dict[str, str] = {
     "lang_functions.endless_recursion_uncaught": "how deep the recursion is when it ends, and so the words of the error, differ",
-    "exceptions_found.errors_that_name_the_attribute": "an AttributeError that leaves a property behind a break is not told its name and object",
 }

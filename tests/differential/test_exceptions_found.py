@@ -4,6 +4,7 @@ import ipaddress
 import sys
 import traceback
 import types
+import unittest
 import warnings
 from contextlib import ExitStack, contextmanager
 
@@ -203,6 +204,17 @@ def errors_that_name_the_attribute(x):
     return x * 2, seen
 
 
+@case(lambda: (t(3),))
+def assertions_about_exceptions(x):
+    test = unittest.TestCase()
+    with test.assertRaises(ValueError) as seen:
+        fails()
+    with test.assertRaisesRegex(ValueError, "in.ide"):
+        fails()
+    test.assertRaises(KeyError, {}.__getitem__, 1)
+    return x + 1, seen.exception, seen.exception.__traceback__
+
+
 # ---- groups ------------------------------------------------------------------------------------------------------------
 
 
@@ -215,7 +227,15 @@ def parts_of_groups(x):
         match, rest = group.split(ValueError)
         part = group.subgroup(lambda e: isinstance(e, KeyError))
         tb = group.__traceback__
-        return x + 1, match, rest, part, [p.__traceback__ is tb for p in (match, rest, part)], [p.__notes__ for p in (match, rest, part)], lines_of(match)
+        return (
+            x + 1,
+            match,
+            rest,
+            part,
+            [p.__traceback__ is tb for p in (match, rest, part)],
+            [p.__notes__ for p in (match, rest, part)],
+            lines_of(match),
+        )
 
 
 @case(lambda: (t(3),), skip="*")
