@@ -262,26 +262,17 @@ def cached_property_get(self, instance, owner=None):
     return value
 
 
-def _suspended_frame():
-    yield sys._getframe()
-
-
-# Of a frame that has no caller: a traceback of one that ran would keep all who were on the stack when this module was loaded.
-_suspended = _suspended_frame()
-some_traceback = types.TracebackType(None, next(_suspended), 0, 1)
-
-
 # ---- groups of exceptions ----
 
 
 def copy_traceback(source, target):
-    """Answered by the interpreter: target gets the traceback of source."""
-    raise NotImplementedError
+    """Answered by the interpreter, which looks at no attribute."""
+    target.__traceback__ = source.__traceback__
 
 
 def same_traceback(one, other):
-    """Answered by the interpreter."""
-    raise NotImplementedError
+    """Answered by the interpreter, which looks at no attribute."""
+    return one.__traceback__ is other.__traceback__
 
 
 def group_derive(self, excs, /):
@@ -404,7 +395,7 @@ def async_generator_resume(generator, sent, thrown):
 
 
 @types.coroutine
-def _drive(generator, sent, thrown):
+def drive_async_generator(generator, sent, thrown):
     """What the methods of an async generator give to be awaited: its value is the next item."""
     while True:
         step = async_generator_resume(generator, sent, thrown)
@@ -421,11 +412,11 @@ def _drive(generator, sent, thrown):
 
 
 def async_generator_next(self, /):
-    return _drive(self, None, None)
+    return drive_async_generator(self, None, None)
 
 
 def async_generator_send(self, value, /):
-    return _drive(self, value, None)
+    return drive_async_generator(self, value, None)
 
 
 def async_generator_throw(self, kind, value=None, traceback=None, /):
@@ -434,13 +425,13 @@ def async_generator_throw(self, kind, value=None, traceback=None, /):
         thrown = thrown()
     elif not isinstance(thrown, BaseException):
         thrown = kind(*thrown) if isinstance(thrown, tuple) else kind(thrown)
-    return _drive(self, None, thrown)
+    return drive_async_generator(self, None, thrown)
 
 
 @types.coroutine
 def async_generator_close(self, /):
     try:
-        yield from _drive(self, None, GeneratorExit())
+        yield from drive_async_generator(self, None, GeneratorExit())
     except (StopAsyncIteration, GeneratorExit):
         return
     raise RuntimeError("async generator ignored GeneratorExit")
@@ -456,18 +447,10 @@ def aiter(iterable, /):
     return it
 
 
-def anext(it, /, *default):
+def anext(it, /):
     if not hasattr(type(it), "__anext__"):
         raise TypeError(f"'{type(it).__name__}' object is not an async iterator")
-    awaitable = type(it).__anext__(it)
-    return _next_or_default(awaitable, default[0]) if default else awaitable
-
-
-async def _next_or_default(awaitable, default):
-    try:
-        return await awaitable
-    except StopAsyncIteration:
-        return default
+    return type(it).__anext__(it)
 
 
 # ---- what an instruction or builtin does around one call of a special method, as Python, so that a break in it goes on ----
@@ -581,6 +564,16 @@ def items(iterable):
     for item in iterable:
         made.append(item)
     return made
+
+
+def named_attribute(read, args, obj, name):
+    """getattr(obj, name): an AttributeError says which attribute it is about."""
+    try:
+        return read(*args)
+    except AttributeError as error:
+        if error.name is None and error.obj is None:
+            error.name, error.obj = name, obj
+        raise
 
 
 def _ask_length(count, hint):

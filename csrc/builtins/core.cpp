@@ -20,9 +20,10 @@ Value* builtinLen(Trace& t, CallArgs& a) {
 }
 
 PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
+  if (!PyType_IsSubtype(t.typeOf(v), &PyUnicode_Type))
+    raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
   PyObject* name = t.constant(v);
-  if (!name || !PyUnicode_Check(name)) raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
-  (void)fn;
+  if (!name || !PyUnicode_CheckExact(name)) unsupported(BreakReason::BuiltinCall, std::string(fn) + " with " + describe(v) + " for a name");
   PyObject* interned = ObjectRef::share(name).release();
   PyUnicode_InternInPlace(&interned);
   return t.keep(ObjectRef::steal(interned));
@@ -179,7 +180,16 @@ Value* builtinStr(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) return str(t, a.args[0]);
   return viaNative(t, a, typeObject(PyUnicode_Type), "__str__");
 }
-Value* builtinBytes(Trace& t, CallArgs& a) { return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__"); }
+Value* builtinBytes(Trace& t, CallArgs& a) {
+  if (a.args.size() == 1 && a.kwargs.empty()) {
+    Value* v = a.args[0];
+    auto has = [&](const char* name) { return specialMethod(t, v, name) != nullptr; };
+    bool iterable = v->kind == Kind::Iterator || v->kind == Kind::Generator ||
+                    (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && !has("__index__") && (has("__iter__") || has("__getitem__")));
+    if (iterable) a.args[0] = t.list(itemsOf(t, v));
+  }
+  return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__");
+}
 Value* builtinRepr(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   return repr(t, a.args[0]);

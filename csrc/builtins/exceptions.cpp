@@ -1,4 +1,5 @@
 // What exceptions and sys say about exceptions: exc_info, with_traceback, groups.
+#include "base/lookup.h"
 #include "builtins/table.h"
 #include "interp/intrinsics.h"
 
@@ -27,18 +28,27 @@ Value* withTraceback(Trace& t, CallArgs& a) {
 
 // A part of a group has the traceback of the whole.
 Value* copyTraceback(Trace& t, CallArgs& a) {
-  if (!t.setTraceback(a.args.at(1), t.tracebackOf(a.args.at(0)))) unsupported(BreakReason::ExceptionTraceback, "the traceback of a group");
+  if (a.args.at(1)->source || !t.setTraceback(a.args[1], t.tracebackOf(a.args.at(0))))
+    unsupported(BreakReason::ExceptionTraceback, "the traceback of a group");
   return t.none();
 }
 
-Value* sameTraceback(Trace& t, CallArgs& a) {
-  const auto *one = t.placesOf(a.args.at(0)), *other = t.placesOf(a.args.at(1));
-  return t.boolean(one && other ? *one == *other : one == other);
+Value* sameTraceback(Trace& t, CallArgs& a) { return t.boolean(isSame(t, t.tracebackOf(a.args.at(0)), t.tracebackOf(a.args.at(1)))); }
+
+// traceback.clear_frames(tb), as unittest calls it: the frames of what the trace raised hold nothing.
+Value* clearFrames(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  Value* rest = a.args[0];
+  while (const Trace::TracebackEntry* entry = t.asTraceback(rest)) rest = entry->next;
+  if (isSame(t, rest, t.none())) return t.none();
+  static PyObject* function = importedObject("traceback", "clear_frames");
+  return inlineFunction(t, pinnedValue(t, function), std::move(a));
 }
 
 }  // namespace
 
 void addExceptionBuiltins(BuiltinTable& table) {
+  table.add("traceback.clear_frames", clearFrames);
   table.add("sys.exc_info", sysExcInfo);
   table.add("sys.exception", sysException);
   table.add("builtins.BaseException.with_traceback", withTraceback);

@@ -365,11 +365,21 @@ Value* generatorNext(Trace& t, CallArgs& a) {
   if (Value* v = resumeGenerator(t, g, t.none(), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
+void setTraceback(Trace& t, Value* exception, Value* traceback) {
+  if (!exception->source)
+    t.setTraceback(exception, traceback);
+  else if (!isSame(t, t.tracebackOf(exception), traceback))
+    unsupported(BreakReason::ExceptionTraceback, "setting the traceback of an existing exception");
+}
+
 Value* generatorThrow(Trace& t, CallArgs& a) {
   auto* g = selfGenerator(t, a);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   Value* e = a.args.at(1);
   Value* given = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : nullptr;
+  Value* traceback = a.args.size() > 3 ? a.args[3] : t.none();
+  if (!isReal(traceback, Py_None) && t.typeOf(traceback) != &PyTraceBack_Type)
+    raise(t, PyExc_TypeError, "throw() third argument must be a traceback object");
   if (isReal(e) && PyExceptionClass_Check(realObject(e))) {
     // The old form: a class, and an instance of it or its arguments.
     bool made = given && PyType_IsSubtype(t.typeOf(given), reinterpret_cast<PyTypeObject*>(t.identity(e)));
@@ -379,10 +389,13 @@ Value* generatorThrow(Trace& t, CallArgs& a) {
     else if (given)
       args.args = {given};
     e = made ? given : call(t, e, std::move(args));
+    setTraceback(t, e, traceback);
   } else if (given) {
     raise(t, PyExc_TypeError, "instance exception may not have a separate value");
   } else if (!PyType_FastSubclass(t.typeOf(e), Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     raise(t, PyExc_TypeError, std::string("exceptions must be classes or instances deriving from BaseException, not ") + t.typeOf(e)->tp_name);
+  } else if (!isReal(traceback, Py_None)) {
+    setTraceback(t, e, traceback);
   }
   t.tail = tail;
   if (Value* v = resumeGenerator(t, g, nullptr, e)) return v;
@@ -397,8 +410,10 @@ void closeGenerator(Trace& t, GeneratorValue* g) {
     return;
   }
   Value* e = t.real(checked(PyObject_CallNoArgs(PyExc_GeneratorExit)));
+  linkContext(t, e);
   try {
-    if (resumeGenerator(t, g, nullptr, e)) raise(t, PyExc_RuntimeError, "generator ignored GeneratorExit");
+    if (resumeGenerator(t, g, nullptr, e))
+      raise(t, PyExc_RuntimeError, std::string(g->type == &PyCoro_Type ? "coroutine" : "generator") + " ignored GeneratorExit");
   } catch (Raised& r) {
     PyTypeObject* type = t.typeOf(r.exception);
     if (!PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit)) &&
@@ -441,7 +456,7 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.addPolyfill("types.AsyncGeneratorType.aclose", "async_generator_close");
   table.add("types.AsyncGeneratorType.__aiter__", selfIter);
   table.addPolyfill("builtins.aiter", "aiter");
-  table.addPolyfill("builtins.anext", "anext");
+  table.add("builtins.anext", builtinAnext);
   table.add("cdynamo.polyfills.async_generator_resume", resumeAsyncGenerator);
   table.addType(&PyGen_Type, "__next__", generatorNext);
   table.addType(&PyGen_Type, "__iter__", selfIter);

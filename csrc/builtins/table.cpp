@@ -208,10 +208,29 @@ Value* lift(Trace& t, ObjectRef object) {
 
 }  // namespace
 
+namespace {
+
+// The plain value that C code works on where it is given an object of a subclass of int, str, ...: null where that class says something
+// else about what C code asks of its arguments. Of the object whose method it is nothing is asked.
+Value* nativeArgument(Trace& t, PyObject* callable, Value* v, bool first) {
+  if (v->kind != Kind::Instance) return coreOf(t, v);
+  PyTypeObject* kind = Py_TYPE(callable);
+  const bool method = kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
+  if (method && first) return coreOf(t, v);
+  const bool text = method && (reinterpret_cast<PyDescrObject*>(callable)->d_type == &PyUnicode_Type);
+  if (text && !coreUnless(t, v, {"__str__", "__repr__", "__format__"})) return nullptr;
+  return coreUnless(t, v,
+                    {"__index__", "__int__", "__float__", "__complex__", "__bytes__", "__bool__", "__len__", "__iter__", "__getitem__",
+                     "__contains__", "__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"});
+}
+
+}  // namespace
+
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
-  for (Value* v : args.args) {
-    if (Value* core = coreOf(t, v)) v = core;
+  for (size_t i = 0; i < args.args.size(); i++) {
+    Value* v = args.args[i];
+    if (Value* core = nativeArgument(t, callable, v, i == 0)) v = core;
     PyObject* c = t.snapshot(v);
     // C code must not run what only stands for the methods of a class that the trace made.
     if (!c || t.localClass(c)) return nullptr;
@@ -393,15 +412,17 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     known = true;
     return t.realShared(Py_NotImplemented);
   }
-  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0]) && PyType_Check(realObject(args.args[0])) &&
-      PyType_HasFeature(reinterpret_cast<PyTypeObject*>(realObject(args.args[0])), Py_TPFLAGS_HEAPTYPE)) {
-    // bytes.fromhex and its like: a Python class is called with what they make for the builtin one.
+  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0])) {
+    // int.from_bytes, bytes.fromhex and the like give an object of the plain type, of which a subclass makes one of its own.
+    auto* plain = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
     Value* cls = args.args[0];
-    CallArgs plain = args;
-    plain.args[0] = t.realShared(reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type));
-    Value* made = callNative(t, callable, plain);
-    known = made != nullptr;
-    return made ? call1(t, cls, made) : nullptr;
+    if (t.identity(cls) != plain && PyType_Check(realObject(cls))) {
+      CallArgs onPlain = args;
+      onPlain.args[0] = t.realShared(plain);
+      Value* v = callNative(t, callable, onPlain);
+      known = v != nullptr;
+      return v ? call1(t, cls, v) : nullptr;
+    }
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);

@@ -243,8 +243,8 @@ Value* exceptionInit(Trace& t, CallArgs& a) {
 
 Value* exceptionAddNote(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
-  PyObject* note = t.constant(a.args[1]);
-  if (!note || !PyUnicode_Check(note)) raise(t, PyExc_TypeError, std::string("note must be a str, not '") + t.typeOf(a.args[1])->tp_name + "'");
+  if (!PyType_IsSubtype(t.typeOf(a.args[1]), &PyUnicode_Type))
+    raise(t, PyExc_TypeError, std::string("note must be a str, not '") + t.typeOf(a.args[1])->tp_name + "'");
   static PyObject* name = PyUnicode_InternFromString("__notes__");
   Value* notes = getAttrOrNull(t, a.args[0], name);
   if (!notes) {

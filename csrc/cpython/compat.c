@@ -65,16 +65,3 @@ PyObject* instanceDict(PyObject* object) {
   Py_DECREF(dict);  // the object keeps it alive
   return dict;
 }
-
-void addTracebackEntry(PyObject* exception, const char* function, const char* file, int line) {
-  Py_INCREF(Py_TYPE(exception));
-  Py_INCREF(exception);
-  PyErr_Restore((PyObject*)Py_TYPE(exception), exception, PyException_GetTraceback(exception));
-  _PyTraceback_Add(function, file, line);
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  if (traceback != NULL && value != NULL) PyException_SetTraceback(value, traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-}

@@ -55,9 +55,6 @@ PyObject* instanceDict(PyObject* object);
 // The __dict__ that exists now (borrowed) or null: nothing is made. Null also where the values are still inline.
 PyObject* peekInstanceDict(PyObject* object);
 
-// Puts an entry before those that the exception's traceback has. Never raises.
-void addTracebackEntry(PyObject* exception, const char* function, const char* file, int line);
-
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/exceptions.h"
 #include "cpython/generators.h"
+#include "cpython/tracebacks.h"
 #include "dispatch/frame_hook.h"
 #include "emit/generator_code.h"
 
@@ -44,13 +45,6 @@ class HandledException {
  private:
   ObjectRef outside_;
 };
-
-PyObject* raiseAgain(PyObject* self, PyObject*) {
-  restoreException(self);
-  return nullptr;
-}
-
-PyMethodDef raiseAgainDef = {"raise_again", raiseAgain, METH_NOARGS, nullptr};
 
 // A call without arguments that makes another one.
 struct PendingCall {
@@ -332,6 +326,15 @@ class Driver {
     return true;
   }
 
+  // As CPython where an AttributeError leaves a read of an attribute: says which that was, where it says nothing else.
+  static void noteAttribute(const ActiveFrame& f, PyObject* exception) {
+    if (!PyErr_GivenExceptionMatches(exception, PyExc_AttributeError)) return;
+    for (const char* field : {"name", "obj"})
+      if (checked(PyObject_GetAttrString(exception, field)).get() != Py_None) return;
+    checkedStatus(PyObject_SetAttrString(exception, "name", f.at->code->at(f.at->index).object));
+    checkedStatus(PyObject_SetAttrString(exception, "obj", f.values[f.values.size() - 1 - f.at->handled].get()));
+  }
+
   // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
   // result of the frame that raised it would have done.
   bool unwind(ReturnTo ended) {
@@ -342,20 +345,40 @@ class Driver {
         follow(f, f.at->exhaustedEdge(ReturnTo::Next), nullptr, nullptr);
         return true;
       }
-      ended = f.returnTo;
       ObjectRef exception = takeException();
-      // The entry of this frame in the traceback.
-      ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
-      ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
+      if (ended == ReturnTo::Attribute) noteAttribute(f, exception.get());
+      ended = f.returnTo;
+      addTraceback(f, exception.get());
       const ResumeEdge* edge = f.at->raiseEdge();
       if (edge) {
-        exception = takeException();
-        follow(f, *edge, exception, checked(PyLong_FromLong(0)));
+        follow(f, *edge, exception, checked(PyLong_FromLong(f.at->code->at(f.at->index).offset.value / 2)));
         return true;
       }
+      restoreException(exception.get());
       dropFrames(1);
     }
     return false;
+  }
+
+  // Stands for C code, which has no frame.
+  static bool isPolyfill(const ActiveFrame& f) {
+    static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
+    return f.globals.get() == polyfills;
+  }
+
+  // The entry of this frame in the exception's traceback.
+  static void addTraceback(const ActiveFrame& f, PyObject* exception) {
+    if (isPolyfill(f)) return;
+    const Code& code = *f.at->code;
+    std::vector<PyObject*> slots(static_cast<size_t>(code.localsplusCount()), nullptr);
+    for (size_t i = 0; i < f.at->locals.size(); i++) slots[static_cast<size_t>(f.at->locals[i])] = f.values[i].get();
+    Py_ssize_t cell = 0;
+    for (int slot : cellSlots(code))
+      if (f.closure) slots[static_cast<size_t>(slot)] = PyTuple_GET_ITEM(f.closure.get(), cell++);
+    ObjectRef next = ObjectRef::steal(PyException_GetTraceback(exception));
+    const int at = code.at(f.at->index).offset.value;
+    ObjectRef made = checked(newTraceback(next ? next.get() : Py_None, code.pyCode(), f.globals.get(), at, at, slots.data()));
+    PyException_SetTraceback(exception, made.get());
   }
 
   // A part of the innermost frame that CPython runs, called from frames that look like those outside it. What it calls may
@@ -364,7 +387,10 @@ class Driver {
     ensureTraceback(f);
     ObjectRef function = functionOf(code, f);
     skipCode(reinterpret_cast<PyObject*>(code));
-    return callBelowCarriers({function.get(), f.data(), f.values.size()});
+    const bool polyfill = isPolyfill(f);
+    ObjectRef result = callBelowCarriers({function.get(), f.data(), f.values.size()});
+    if (!result && polyfill) dropCarriers(1);
+    return result;
   }
 
   ObjectRef callBelowCarriers(PendingCall call) {
@@ -391,9 +417,7 @@ class Driver {
     if (f.at->code->at(f.at->index).op != Op::WithExceptStart) return;
     PyObject* exception = f.values[f.values.size() - 1 - f.at->handled].get();
     if (ObjectRef::steal(PyException_GetTraceback(exception))) return;
-    ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception));
-    ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
-    takeException();
+    addTraceback(f, exception);
   }
 
   // A function f(callee) that only calls it, in a frame that has the name and line of this one.

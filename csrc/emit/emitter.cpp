@@ -86,11 +86,12 @@ class Emitter : public Rebuilder {
     return std::move(emitted);
   }
 
-  // Generators inside try or with that nothing holds any more: CPython runs their handlers when they die.
+  // Generators inside try or with that nothing holds any more: CPython runs their handlers when they die. And coroutines that
+  // nobody has awaited: it warns.
   void dropAbandoned() {
     for (const auto& value : t.arena()) {
       auto* g = value->kind == Kind::Generator ? as<GeneratorValue>(value.get()) : nullptr;
-      if (!g || g->real || isBuilt(g) || !mustBeClosed(g)) continue;
+      if (!g || g->real || isBuilt(g) || !(mustBeClosed(g) || isNeverAwaited(g))) continue;
       load(g);
       a.popTop();
     }

@@ -18,10 +18,11 @@ PyObject* advance(PyObject*, PyObject* const* args, Py_ssize_t count) {
   long long n = PyLong_AsLongLong(args[1]);
   if (n == -1 && PyErr_Occurred()) return nullptr;
   while (n-- > 0) {
-    ObjectRef item = ObjectRef::steal(PyIter_Next(args[0]));
-    if (item) continue;
-    if (PyErr_Occurred()) return nullptr;
-    break;
+    PyObject* item = nullptr;
+    PySendResult how = PyIter_Send(args[0], Py_None, &item);
+    ObjectRef::steal(item);
+    if (how == PYGEN_ERROR) return nullptr;
+    if (how == PYGEN_RETURN) break;
   }
   return ObjectRef::share(args[0]).release();
 }

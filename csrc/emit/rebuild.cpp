@@ -367,6 +367,20 @@ void Rebuilder::completeKey(const DictKey& k) {
   load(k.value);
   a.popTop();
   fillAll();
+  writeBackKey(k.value);
+}
+
+// What the trace did to an existing key, and to what it holds, is done before its __hash__ looks.
+void Rebuilder::writeBackKey(Value* v, int depth) {
+  auto* i = v->kind == Kind::Instance ? as<InstanceValue>(v) : nullptr;
+  if (!i || !i->real || depth > kMaxDepth) return;
+  for (HeapValue* part : {static_cast<HeapValue*>(i), static_cast<HeapValue*>(i->dict)})
+    if (part && part->real && part->mutated) writeBack(part);
+  for (const auto& [slot, held] : i->slots)
+    if (held) writeBackKey(held, depth + 1);
+  if (!i->dict) return;
+  for (size_t at = 0; at < i->dict->entries.size(); at++)
+    if (Value* held = i->dict->entries[at].value) writeBackKey(held, depth + 1);
 }
 
 void Rebuilder::replay(Value* self, SetValue* s) {

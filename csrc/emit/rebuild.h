@@ -88,6 +88,7 @@ class Rebuilder {
   void completeKey(const DictKey& k);
   // self[key] = value by the method of `base`; d: the dict that self is, or holds.
   void storeItem(Value* self, DictValue* d, const DictEntry& e, PyTypeObject* base);
+  void writeBackKey(Value* v, int depth = 0);
 
   // rebuild_classes.cpp
   void makeClass(Value* v);

@@ -52,25 +52,37 @@ void Rebuilder::makeException(InstanceValue* i) {
 }
 
 void Rebuilder::addTraceback(Value* exception) {
-  const auto* places = t.placesOf(exception);
-  if (!places) return;
-  a.loadConst(tracebackAdder());
+  Value* traceback = t.tracebackOf(exception);
+  if (isReal(traceback, Py_None)) return;
+  load(traceback);
   load(exception);
-  a.loadConst(keep(tracebackPlaces(*places)));
-  a.call(2);
-  a.popTop();
+  a.storeAttr("__traceback__");
 }
 
-// A traceback is part of its exception's: without the entries that were added since it was read.
 void Rebuilder::makeTraceback(Value* v) {
-  const Trace::Traceback* part = t.asTraceback(v);
-  const auto* places = part ? t.placesOf(part->exception) : nullptr;
-  if (!places || places->size() < part->count) refuse(v);
-  load(part->exception);
-  fillAll();
-  a.loadAttr("__traceback__");
-  for (size_t i = part->count; i < places->size(); i++) a.loadAttr("tb_next");
-  storeTemp(v);
+  // Outermost first, up to one that is there.
+  std::vector<Value*> entries;
+  Value* last = v;
+  for (; !last->source && !freshTemps_.count(realObject(last)) && !isReal(last, Py_None); last = t.asTraceback(last)->next) {
+    if (!t.asTraceback(last)) refuse(last);
+    entries.push_back(last);
+  }
+  load(last);
+  for (size_t i = entries.size(); i-- > 0;) {
+    const Trace::TracebackEntry* entry = t.asTraceback(entries[i]);
+    // [tb_next] -> [new_traceback(tb_next, code, globals, offset, leftAt)]
+    a.loadConst(tracebackMaker());
+    a.swap(2);
+    a.loadConst(entry->code);
+    a.loadConst(entry->globals);
+    a.loadConst(number(entry->offset));
+    a.loadConst(number(entry->leftAt));
+    a.call(5);
+    int slot = newTemp();
+    freshTemps_[realObject(entries[i])] = slot;
+    a.copyTop();
+    a.storeFast(slot);
+  }
 }
 
 void Rebuilder::makeRealException(Value* v) {

@@ -14,6 +14,14 @@ namespace cdynamo {
 void Rebuilder::makeFreshGenerator(GeneratorValue* g) {
   const FrameState& f = *g->frame;
   const Code& code = *f.code;
+  if (g->type == &_PyAsyncGenASend_Type || g->type == &_PyAsyncGenAThrow_Type) {
+    // Polyfills: drive_async_generator(generator, sent, thrown), async_generator_close(generator).
+    load(f.locals[0]);
+    a.loadMethod(g->type == &_PyAsyncGenASend_Type ? "asend" : code.argcount() == 1 ? "aclose" : "athrow");
+    if (code.argcount() > 1) load(f.locals[g->type == &_PyAsyncGenASend_Type ? 1 : 2]);
+    a.call(code.argcount() > 1 ? 1 : 0);
+    return storeTemp(g);
+  }
   auto positional = static_cast<size_t>(code.argcount()), named = static_cast<size_t>(code.kwOnlyCount());
   load(g->function);
   bool plain = named == 0 && !code.hasVarArgs() && !code.hasVarKeywords();
@@ -53,7 +61,7 @@ void Rebuilder::makeGenerator(GeneratorValue* g) {
     return storeTemp(g);
   }
   if (!g->started && !g->finished) return makeFreshGenerator(g);
-  if (g->type != &PyGen_Type && !g->finished) refuse(g, ", which has begun");
+  if (g->type != &PyGen_Type && !(g->finished && g->type == &PyCoro_Type)) refuse(g, ", which has begun");
   const Code& code = *f.code;
   SuspendedGenerator state;
   std::vector<Value*> arguments, cells;

@@ -396,7 +396,7 @@ const ResumeEdge& ResumePoint::returnEdge(ReturnTo action) const {
   if (!edge) {
     std::vector<int> pushed;
     if (action != ReturnTo::Discard && action != ReturnTo::Init) pushed.push_back(-1);
-    size_t kept = action == ReturnTo::Operator ? stack.size() - 2 : stack.size();
+    size_t kept = stack.size() - (action == ReturnTo::Operator ? 2 : action == ReturnTo::Attribute ? 1 : 0);
     edge = std::make_unique<ResumeEdge>(edgeTo(*this, action == ReturnTo::Redo ? index : index + 1, kept, pushed));
   }
   return *edge;

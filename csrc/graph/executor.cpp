@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/exceptions.h"
-#include "cpython/compat.h"
+#include "cpython/tracebacks.h"
 
 namespace cdynamo {
 

@@ -95,6 +95,8 @@ bool mustBeClosed(GeneratorValue* g) {
   return false;
 }
 
+bool isNeverAwaited(GeneratorValue* g) { return g->type == &PyCoro_Type && g->frame && !g->real && !g->started && !g->finished; }
+
 void checkDropped(Trace& t, Value* v) {
   auto* g = v->kind == Kind::Generator ? as<GeneratorValue>(v) : nullptr;
   if (!g || !g->real || g->finished) return;
@@ -112,6 +114,9 @@ void dropped(Trace& t, Value* v, const FrameState* dyingFrame) {
   if (v->kind == Kind::Generator) {
     auto* g = as<GeneratorValue>(v);
     if (!g->real && mustBeClosed(g) && !isHeld(t, g, dyingFrame, nullptr)) close(t, g);
+    // What dies with its frame does so when the captured code has ended.
+    if (!dyingFrame && isNeverAwaited(g) && !isHeld(t, g, nullptr, nullptr))
+      unsupported(BreakReason::UnsupportedMutation, "dropping a coroutine that was never awaited");
     return;
   }
   if (v->kind != Kind::Iterator || static_cast<HeapValue*>(v)->real) return;

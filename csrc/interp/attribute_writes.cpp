@@ -106,15 +106,6 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
   return true;
 }
 
-// What the setters of BaseException's parts refuse.
-void checkExceptionPart(Trace& t, const std::string& name, Value* value) {
-  bool cause = name == "__cause__";
-  if (!cause && name != "__context__" && name != "args") return;
-  if (!value) raise(t, PyExc_TypeError, name + " may not be deleted");
-  if (name == "args" || isReal(value, Py_None) || PyType_FastSubclass(t.typeOf(value), Py_TPFLAGS_BASE_EXC_SUBCLASS)) return;
-  raise(t, PyExc_TypeError, std::string("exception ") + (cause ? "cause" : "context") + " must be None or derive from BaseException");
-}
-
 }  // namespace
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {

@@ -4,6 +4,7 @@
 #include "interp/arrays.h"
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -38,6 +39,11 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
   if (onMeta && isDataDescriptor(onMeta) && Py_TYPE(onMeta)->tp_descr_get) {
     std::string attribute = textOf(name);
     if (Py_TYPE(onMeta) == &PyGetSetDescr_Type || Py_TYPE(onMeta) == &PyMemberDescr_Type) {
+      if (attribute == "__annotations__" && t.localClass(type)) {
+        // A class that has none gets them here.
+        if (!PyDict_GetItemWithError(typeDict(type), name)) setClassAttr(t, type, name, t.dict());
+        return pinnedValue(t, PyDict_GetItemWithError(typeDict(type), name));
+      }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
@@ -424,7 +430,10 @@ Value* getAttrOrNull(Trace& t, Value* object, PyObject* name) {
 Value* getAttr(Trace& t, Value* object, PyObject* name) {
   Value* error = nullptr;
   Value* v = tryGetAttr(t, object, name, error);
-  if (!v && error) throw Raised{error};
+  if (!v && error) {
+    noteAttribute(t, error, object, name);
+    throw Raised{error};
+  }
   if (!v) attributeError(t, object, name);
   return v;
 }

@@ -224,8 +224,9 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
   noteModuleFrame(t, *f);
   if (code.flags() & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
     auto* g = t.make<GeneratorValue>();
-    g->type = code.flags() & CO_COROUTINE ? &PyCoro_Type : code.flags() & CO_ASYNC_GENERATOR ? &PyAsyncGen_Type : &PyGen_Type;
+    g->type = generatorType(*f);
     g->frame = f;
+    if (g->type == &PyCoro_Type) t.journal.onRollback([g] { g->finished = true; });  // was never made
     g->function = function;
     f->generator = g;
     return g;
@@ -549,7 +550,7 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   if (g->running) raise(t, PyExc_ValueError, kind + " already executing");
   if (g->finished) {
     if (g->type == &PyCoro_Type) raise(t, PyExc_RuntimeError, "cannot reuse already awaited coroutine");
-    if (thrown) throw Raised{thrown};
+    if (thrown) throw Raised{thrown, nullptr, true};
     t.journal.set(f.result, nullptr);
     return nullptr;
   }
@@ -573,7 +574,8 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started " + kind);
     if (thrown) {
       g->finished = true;
-      throw Raised{thrown};
+      t.addTraceback(thrown, f);
+      throw Raised{thrown, nullptr, true};
     }
   } else if (!thrown) {
     f.push(sent);
@@ -591,6 +593,8 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   Signal signal;
   try {
     signal = thrown ? throwToDelegate(t, f, thrown) : Signal::Running;
+    // What is thrown at it has the context of what the generator handles, not of what its caller does.
+    if (thrown && g->handled) linkContext(t, thrown);
     if (signal != Signal::Yielded) signal = thrown ? throwInto(t, f, thrown) : runFrame(t, f);
   } catch (Raised& raised) {
     g->running = false;

@@ -300,6 +300,8 @@ class Capture {
           thrown = nullptr;
           f.pop();
           f.nextIp = f.code->at(f.ip).target;
+        } else if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Attribute && isA(t, thrown, PyExc_AttributeError)) {
+          noteAttribute(t, thrown, f.top(), f.code->at(f.ip).object);
         } else if (f.awaiting && !thrown) {
           thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
         }
@@ -317,8 +319,7 @@ class Capture {
         if (i == 0) throw;
         thrown = raised.exception;
         if (f.generator) leaveGenerator(t, f.generator, true);
-        if (f.generator && isStopIteration(t, thrown))
-          thrown = t.real(checked(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration")));
+        if (f.generator && isStopIteration(t, thrown)) thrown = generatorError(t, thrown);
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
@@ -327,9 +328,17 @@ class Capture {
     return result;
   }
 
-  static bool isStopIteration(Trace& t, Value* exception) {
-    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
+  static Value* generatorError(Trace& t, Value* cause) {
+    try {
+      raiseFrom(t, PyExc_RuntimeError, "generator raised StopIteration", cause);
+    } catch (Raised& raised) {
+      return raised.exception;
+    }
   }
+  static bool isA(Trace& t, Value* exception, PyObject* type) {
+    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0;
+  }
+  static bool isStopIteration(Trace& t, Value* exception) { return isA(t, exception, PyExc_StopIteration); }
 
   // The generator whose body has run is left as resumeGenerator() leaves it.
   static void leaveGenerator(Trace& t, GeneratorValue* g, bool finished) {
@@ -369,6 +378,7 @@ class Capture {
         if (!isReal(result, Py_None))
           raise(t, PyExc_TypeError, "__init__() should return None, not '" + std::string(t.typeOf(result)->tp_name) + "'");
         return;
+      case ReturnTo::Attribute: f.pop(); return f.push(result);
       case ReturnTo::Operator: {
         Value *right = f.pop(), *left = f.pop();
         return f.push(isReal(result, Py_NotImplemented) ? binaryOp(t, f.code->at(f.ip).arg, left, right, true) : result);

@@ -24,7 +24,9 @@ Value* coreOf(Trace& t, Value* v) {
   PyTypeObject* core = coreType(i->type);
   if (!core || !i->source || isEnumMember(i->real.get())) return nullptr;
   if (core != &PyLong_Type && core != &PyFloat_Type) {
-    // No attribute gives the plain value: this very object is the constant.
+    // No attribute gives the plain value: this very object is the constant, and lives as long as the capture.
+    if (i->type->tp_finalize || i->type->tp_del)
+      unsupported(BreakReason::FinalizerClass, std::string("the value of a ") + i->type->tp_name + ", which has a __del__");
     t.facts.identityIs(i->source, i->real.get());
     PyObject* object = i->real.get();
     ObjectRef plain = core == &PyUnicode_Type ? checked(PyUnicode_FromObject(object))

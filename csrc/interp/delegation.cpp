@@ -7,6 +7,15 @@ namespace {
 
 bool isA(Trace& t, Value* exception, PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; }
 
+// Null where there is none. CPython reports an error of close, and raises one of throw outside of the generator.
+Value* readMethod(Trace& t, Value* receiver, const char* name) {
+  try {
+    return getAttrOrNull(t, receiver, t.keep(checked(PyUnicode_InternFromString(name))));
+  } catch (Raised&) {
+    unsupported(BreakReason::ForeignGenerator, std::string("an error while the attribute '") + name + "' of a delegate is read");
+  }
+}
+
 }  // namespace
 
 Signal throwToDelegate(Trace& t, FrameState& f, Value*& thrown) {
@@ -17,8 +26,13 @@ Signal throwToDelegate(Trace& t, FrameState& f, Value*& thrown) {
   try {
     bool closing = isA(t, thrown, PyExc_GeneratorExit);
     if (receiver->kind != Kind::Generator && receiver->kind != Kind::Instance) return Signal::Running;
-    Value* method = getAttrOrNull(t, receiver, t.keep(checked(PyUnicode_InternFromString(closing ? "close" : "throw"))));
-    if (!method) return Signal::Running;
+    if (closing && receiver->kind == Kind::Generator) {
+      closeGenerator(t, as<GeneratorValue>(receiver));
+      return Signal::Running;
+    }
+    Value* method = nullptr;
+    if (receiver->kind == Kind::Instance) method = readMethod(t, receiver, closing ? "close" : "throw");
+    if (!method && receiver->kind == Kind::Instance) return Signal::Running;
     if (closing) {
       call(t, method, {});
       return Signal::Running;

@@ -82,6 +82,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
               return members;
             }
           }
+          if (Value* field = exceptionField(t, i, reinterpret_cast<PyDescrObject*>(d)->d_type, attribute)) return field;
         }
         if (kind == &PyMemberDescr_Type || i->exceptionArgs) return nullptr;
         // What the trace made has no weak reference yet: making one breaks.
@@ -99,7 +100,10 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(i->source, name));
     }
     if (isReal(instance)) {
-      if (PyTraceBack_Check(realObject(instance))) unsupported(BreakReason::ExceptionTraceback, "an attribute of a traceback");
+      if (PyTraceBack_Check(realObject(instance))) {
+        if (textOf(name) == "tb_frame") unsupported(BreakReason::ExceptionTraceback, "the frame of a traceback");
+        if (const Trace::TracebackEntry* entry = t.asTraceback(instance); entry && textOf(name) == "tb_next") return entry->next;
+      }
       if (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__") return t.tracebackOf(instance);
       if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;

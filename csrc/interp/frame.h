@@ -73,6 +73,10 @@ Signal runFrame(Trace& t, FrameState& f);
 // Raises an exception at the point where a suspended frame stands, and goes on.
 Signal throwInto(Trace& t, FrameState& f, Value* exception);
 
+// The offset in bytes of the instruction at which an exception is raised that comes from the current one: what is raised again behind a
+// finally clause or a with block puts the frame back to where it was raised.
+int32_t raisedAt(const FrameState& f);
+
 // Whether some frame that runs now stands inside try or with.
 bool isInsideTry(const Trace& t);
 

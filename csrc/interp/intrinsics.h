@@ -50,6 +50,8 @@ Value* nextOfExisting(Trace& t, IteratorValue* it);
 void openExisting(Trace& t, IteratorValue* it);
 // Whether code of the generator runs when it is dropped where it stands.
 bool mustBeClosed(GeneratorValue* g);
+// A coroutine made by the trace that has not begun: CPython warns where it is dropped.
+bool isNeverAwaited(GeneratorValue* g);
 // Breaks where an existing generator may run code when the program lets go of it.
 void checkDropped(Trace& t, Value* v);
 // A frame (null: none of the trace's) has let go of v: a generator that nothing holds any more is closed.
@@ -83,8 +85,18 @@ Signal throwToDelegate(Trace& t, FrameState& f, Value*& thrown);
 // What BaseExceptionGroup.__new__ checks of its arguments, and the class that it makes an instance of.
 PyTypeObject* groupClass(Trace& t, PyTypeObject* type, const CallArgs& args);
 
+// What the setters of BaseException's parts refuse.
+void checkExceptionPart(Trace& t, const std::string& name, Value* value);
+// A field that `holder`, a C type, adds to exceptions, of one that the trace made and nobody has set; null: holder is no C type.
+Value* exceptionField(Trace& t, InstanceValue* exception, PyTypeObject* holder, const std::string& name);
+// An AttributeError that leaves a read of object.name says which that was, where it says nothing else.
+void noteAttribute(Trace& t, Value* error, Value* object, PyObject* name);
+
+// The type of the generator that a new frame is the body of. Polyfills stand for what the methods of async generators give.
+PyTypeObject* generatorType(const FrameState& f);
 // Answers cdynamo.polyfills.async_generator_resume.
 Value* resumeAsyncGenerator(Trace& t, CallArgs& a);
+Value* builtinAnext(Trace& t, CallArgs& a);
 
 // The next item of one of itertools' iterators; null: exhausted.
 Value* nextOfItertool(Trace& t, IteratorValue* it);

@@ -34,14 +34,16 @@ Value* iterate(Trace& t, Value* v) {
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
   switch (v->kind) {
     case Kind::Iterator: t.typeOf(v); return v;
-    case Kind::Generator: return v;
+    case Kind::Generator:
+      if (as<GeneratorValue>(v)->type == &PyGen_Type) return v;
+      raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
     case Kind::Array: unsupported(BreakReason::UnsupportedIteration, "iteration over a NumPy array");
     default: break;
   }
   if (Value* method = pythonSpecial(t, v, "__iter__")) {
     if (isReal(method, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");
     Value* it = call(t, method, {});
-    bool iterator = it->kind == Kind::Iterator || it->kind == Kind::Generator ||
+    bool iterator = it->kind == Kind::Iterator || (it->kind == Kind::Generator && as<GeneratorValue>(it)->type == &PyGen_Type) ||
                     (it->kind == Kind::Instance ? specialMethod(t, it, "__next__") != nullptr : isReal(it) && PyIter_Check(realObject(it)));
     if (!iterator) raise(t, PyExc_TypeError, std::string("iter() returned non-iterator of type '") + t.typeOf(it)->tp_name + "'");
     return it;
@@ -346,7 +348,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
 
 Value* next(Trace& t, Value* v) {
   if (v->kind == Kind::Iterator) return nextOf(t, as<IteratorValue>(v));
-  if (v->kind == Kind::Generator) return resumeGenerator(t, as<GeneratorValue>(v), t.none(), nullptr);
+  if (v->kind == Kind::Generator && as<GeneratorValue>(v)->type == &PyGen_Type) return resumeGenerator(t, as<GeneratorValue>(v), t.none(), nullptr);
   Value* method = isReal(v) ? nullptr : specialMethod(t, v, "__next__");
   if (!method) {
     if (isReal(v)) unsupported(BreakReason::UnsupportedNext, "the next item of " + describe(v));

@@ -200,7 +200,8 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
     PyObject* name = nameOf(t, args.args[1]);
     if (!name) return {};
     LastCall read = lastRead(t, v, name);
-    if (!read || count == 2) return read;
+    if (!read) return read;
+    if (count == 2) return around(t, "named_attribute", {read.callable, t.tuple(std::move(read.args.args)), v, args.args[1]});
     return around(t, "attribute_or_default", {read.callable, t.tuple(std::move(read.args.args)), args.args[2]});
   }
   return {};

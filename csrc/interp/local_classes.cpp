@@ -349,7 +349,8 @@ Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
 
 void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
   PyObject* onMeta = lookUp(t, Py_TYPE(type), name);
-  if ((onMeta && Py_TYPE(onMeta)->tp_descr_set) || !isPlainMeta(t, Py_TYPE(type)))
+  const bool annotations = PyUnicode_CompareWithASCIIString(name, "__annotations__") == 0;  // kept in the class's namespace
+  if ((onMeta && Py_TYPE(onMeta)->tp_descr_set && !annotations) || !isPlainMeta(t, Py_TYPE(type)))
     unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class");
   auto* object = reinterpret_cast<PyObject*>(type);
   LocalClass* record = t.localClass(object);

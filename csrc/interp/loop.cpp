@@ -89,8 +89,9 @@ void runInstructions(Trace& t, FrameState& f) {
 bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   const Handler* h = f.code->handlerOf(f.ip);
   if (h == nullptr) return false;
+  const int32_t at = raisedAt(f);
   f.stack.resize(static_cast<size_t>(h->depth));
-  if (h->lasti) f.push(t.integer(0));  // where it was raised: for tracebacks alone, and 0 is a place in any code
+  if (h->lasti) f.push(t.integer(at / static_cast<int32_t>(sizeof(_Py_CODEUNIT))));
   f.push(exception);
   f.nextIp = h->target;
   return true;
@@ -146,13 +147,13 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   const Value* const here = thrown;
   for (;;) {
     try {
-      if (thrown) throw Raised{std::exchange(thrown, nullptr)};
+      if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr, true};
       runInstructions(t, f);
       return f.signal;
     } catch (Raised& raised) {
       if (raised.exception == here && f.generator && !f.code->handlerOf(f.ip)) {
         // The instruction that threw it into the generator is what raises it.
-        t.addPlace(raised.exception, f.place);
+        t.addTraceback(raised.exception, f);
         throw;
       }
       if (!raised.place) {
@@ -171,8 +172,11 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
           throw;
         }
       }
-      if (addsPlace(f.code->at(f.ip))) t.addPlace(raised.exception, f.place);
-      if (!enterHandler(f, t, raised.exception)) throw;
+      if (addsPlace(f.code->at(f.ip))) t.addTraceback(raised.exception, f);
+      if (!enterHandler(f, t, raised.exception)) {
+        t.noteLeft(raised.exception, f);
+        throw;
+      }
     } catch (Unsupported&) {
       if (!t.failedFrame) {
         t.failedPlace = t.place;

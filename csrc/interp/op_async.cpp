@@ -1,4 +1,5 @@
 // Coroutines: await, async for, async with. A coroutine is a generator of another type; what drives it is Send, as in yield from.
+#include "base/lookup.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
@@ -73,11 +74,16 @@ void handleGetAnext(Trace& t, FrameState& f, const Instr&) {
   Value* iterator = f.top();
   if (isGenerator(iterator, &PyAsyncGen_Type)) return f.push(call(t, getAttr(t, iterator, "__anext__"), {}));
   Value* method = iterator->kind == Kind::Instance ? specialMethod(t, iterator, "__anext__") : nullptr;
-  if (!method) unsupported(BreakReason::AsyncCode, "the next item of " + describe(iterator));
+  if (!method && iterator->kind != Kind::Instance) unsupported(BreakReason::AsyncCode, "the next item of " + describe(iterator));
+  if (!method) raise(t, PyExc_TypeError, "'async for' requires an iterator with __anext__ method, got " + typeName(t, iterator));
   Value* next = call(t, method, {});
-  Value* awaitable = awaitableIterator(t, next);
-  if (!awaitable) unsupported(BreakReason::AsyncCode, "an __anext__ that gives no awaitable");
-  f.push(awaitable);
+  try {
+    Value* awaitable = awaitableIterator(t, next);
+    if (!awaitable) raise(t, PyExc_TypeError, "object " + typeName(t, next) + " can't be used in 'await' expression");
+    f.push(awaitable);
+  } catch (Raised& raised) {
+    raiseFrom(t, PyExc_TypeError, "'async for' received an invalid object from __anext__: " + typeName(t, next), raised.exception);
+  }
 }
 
 void handleEndAsyncFor(Trace& t, FrameState& f, const Instr&) {
@@ -97,6 +103,25 @@ void handleBeforeAsyncWith(Trace& t, FrameState& f, const Instr&) {
   f.push(exit);
   t.tail = ReturnTo::Push;
   f.push(call(t, enter, {}));
+}
+
+PyTypeObject* generatorType(const FrameState& f) {
+  const int flags = f.code->flags();
+  if (flags & CO_COROUTINE) return &PyCoro_Type;
+  if (flags & CO_ASYNC_GENERATOR) return &PyAsyncGen_Type;
+  static PyObject* drive = PyFunction_GET_CODE(importedObject("cdynamo.polyfills", "drive_async_generator"));
+  static PyObject* close = PyFunction_GET_CODE(importedObject("cdynamo.polyfills", "async_generator_close"));
+  auto* code = reinterpret_cast<PyObject*>(f.code->pyCode());
+  if (code == close) return &_PyAsyncGenAThrow_Type;
+  if (code == drive) return isReal(f.locals[2], Py_None) ? &_PyAsyncGenASend_Type : &_PyAsyncGenAThrow_Type;
+  return &PyGen_Type;
+}
+
+// anext(iterator): with a default CPython has a type of its own for what is to be awaited.
+Value* builtinAnext(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1 || !a.kwargs.empty()) unsupported(BreakReason::AsyncCode, "anext() with a default");
+  static PyObject* polyfill = importedObject("cdynamo.polyfills", "anext");
+  return call(t, pinnedValue(t, polyfill), a);
 }
 
 // async_generator_resume(generator, sent, thrown): (True, item) where it yielded, (False, item) where it waits for something

@@ -157,8 +157,10 @@ void handleYieldValue(Trace&, FrameState& f, const Instr&) {
 }
 
 void handleGetYieldFromIter(Trace& t, FrameState& f, const Instr&) {
-  if (f.top()->kind == Kind::Generator) return;
-  f.push(iterate(t, f.pop()));
+  auto* g = f.top()->kind == Kind::Generator ? as<GeneratorValue>(f.top()) : nullptr;
+  if (g && g->type == &PyCoro_Type && !(f.code->flags() & (CO_COROUTINE | CO_ITERABLE_COROUTINE)))
+    raise(t, PyExc_TypeError, "cannot 'yield from' a coroutine object in a non-coroutine generator");
+  if (!g || g->type == &PyAsyncGen_Type) f.push(iterate(t, f.pop()));
 }
 
 void handleSend(Trace& t, FrameState& f, const Instr& in) {
@@ -173,7 +175,21 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
     f.nextIp = in.target;
     return;
   }
-  if (!isSame(t, sent, t.none())) unsupported(BreakReason::SendValue, "sending a value into " + describe(receiver));
+  const bool value = !isSame(t, sent, t.none());
+  if (receiver->kind == Kind::Instance) {
+    Value* method = value ? getAttr(t, receiver, "send") : specialMethod(t, receiver, "__next__");
+    if (method) {
+      try {
+        return f.push(call(t, method, value ? CallArgs{{sent}, {}} : CallArgs{}));
+      } catch (Raised& raised) {
+        if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
+        f.push(getAttr(t, raised.exception, "value"));
+        f.nextIp = in.target;
+        return;
+      }
+    }
+  }
+  if (value) unsupported(BreakReason::SendValue, "sending a value into " + describe(receiver));
   Value* item = next(t, receiver);
   if (item) return f.push(item);
   f.push(t.none());

@@ -100,9 +100,17 @@ void handleDeleteSubscr(Trace& t, FrameState& f, const Instr&) {
 }
 
 void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) {
-  Value* object = f.pop();
+  Value* object = f.top();
   LastCall read = lastRead(t, object, in.object);
-  f.push(read ? callLast(t, std::move(read)) : getAttr(t, object, in.object));
+  try {
+    Value* v = read ? callLast(t, std::move(read), ReturnTo::Attribute) : getAttr(t, object, in.object);
+    f.pop();
+    f.push(v);
+  } catch (Raised& raised) {
+    if (read && PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError)))
+      noteAttribute(t, raised.exception, object, in.object);
+    throw;
+  }
 }
 void handleLoadMethod(Trace& t, FrameState& f, const Instr& in) { handleLoadAttr(t, f, in); }
 

@@ -54,7 +54,7 @@ class DeathWatch {
   void visit(PyObject* object, int level) {
     PyTypeObject* type = Py_TYPE(object);
     if (found_ || seen_.size() >= kMostObjects || (!PyType_IS_GC(type) && level > 0) || !seen_.insert(object).second) return;
-    if (type->tp_finalize || type->tp_del) {
+    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type) {
       found_ = true;
       return;
     }
@@ -93,7 +93,7 @@ bool holdsWatched(Value* v) {
 // Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
 bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
   if (isReal(v) && t.localClass(realObject(v))) return true;
-  if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
+  if (v->kind == Kind::Generator && (mustBeClosed(as<GeneratorValue>(v)) || isNeverAwaited(as<GeneratorValue>(v)))) return true;
   auto* heap = dynamic_cast<HeapValue*>(v);
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source && DeathWatch().shows(object)) return true;

@@ -264,7 +264,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (Value* core = coreUnless(t, v, {"__format__"});
       core &&
-      (t.typeOf(core) == &PyUnicode_Type || (!overrides(t, v, "__str__") && !overrides(t, v, "__repr__")) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
+      ((!overrides(t, v, "__str__") && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
     return format(t, core, spec, 0);
   if (isNumber(v) && cs) {
     // A specification that fails must fail here: another number of the type is asked.

@@ -10,6 +10,7 @@ enum class ReturnTo : uint8_t {
   Push,       // pushed, and on with the next instruction
   Discard,    // dropped, and on with the next instruction
   Init,       // dropped, after a check that it is None
+  Attribute,  // pushed in the place of the object that it is an attribute of; an AttributeError is told which that is
   Operator,   // pushed in the place of the two operands; NotImplemented asks the right one
   Next,       // pushed; StopIteration ends the loop: the iterator is popped, and on with the jump's target
   Redo,       // pushed in the place of the operand, and the same instruction again

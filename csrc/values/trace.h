@@ -247,19 +247,25 @@ class Trace {
   // What the traced program set on an exception that the trace keeps as a real object: attributes, cause, context.
   DictValue* exceptionAttributes(PyObject* exception);
   // ---- tracebacks ----
-  // Where an exception that the trace raised has passed, innermost first; null: it was not raised.
-  const std::vector<const TracePlace*>* placesOf(const Value* exception) const;
-  void addPlace(const Value* exception, const TracePlace* place);
-  // exception.__traceback__: None, or a value that stands for it. Nothing but being there can be asked of that.
-  Value* tracebackOf(Value* exception);
-  // Sets it: to None or what tracebackOf gave for an exception. False for anything else.
-  bool setTraceback(Value* exception, Value* traceback);
-  // What a value of tracebackOf stands for: the first so many places of the exception.
-  struct Traceback {
-    Value* exception;
-    size_t count;
+  // A traceback that the trace made is a real one, which stands for those that the runs of the capture make: it has the same line
+  // and tb_next, and a frame that nobody looks at.
+  struct TracebackEntry {
+    PyObject* code;  // borrowed, as all
+    PyObject* globals;
+    int32_t offset;  // of the instruction, in bytes
+    int32_t leftAt;  // of the one by which the frame was left
+    Value* next;     // tb_next
   };
-  const Traceback* asTraceback(const Value* v) const;
+  // The exception has passed an instruction of that frame.
+  void addTraceback(Value* exception, const FrameState& frame);
+  // And has left the frame there.
+  void noteLeft(Value* exception, const FrameState& frame);
+  // exception.__traceback__: a traceback or None.
+  Value* tracebackOf(Value* exception);
+  // Sets it. False where value is neither.
+  bool setTraceback(Value* exception, Value* value);
+  // Null for anything but a traceback that the trace made.
+  const TracebackEntry* asTraceback(const Value* v) const;
   TracePlace* makePlace();
   // A frame owned by the trace; a finished one may be given back for the next call.
   FrameState* makeFrame();
@@ -296,8 +302,8 @@ class Trace {
   bool orderedAfter_ = false;    // and one of those comes after a write
   std::vector<EnteredState> entered_;
   std::unordered_map<PyObject*, DictValue*> exceptionAttributes_;
-  std::unordered_map<const void*, std::vector<const TracePlace*>> tracebacks_;  // by value, or by real object
-  std::unordered_map<const Value*, Traceback> tracebackValues_;
+  std::unordered_map<const void*, Value*> tracebacks_;  // of exceptions, by value or by real object
+  std::unordered_map<PyObject*, TracebackEntry> tracebackEntries_;
   Value* handledOutsideValue_ = nullptr;
   Value *none_, *true_, *false_, *unbound_;
   int32_t serial_ = 0;

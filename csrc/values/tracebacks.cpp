@@ -1,5 +1,8 @@
 // Which exception is being handled, and where exceptions of the traced program have passed.
+#include "cpython/tracebacks.h"
+
 #include "base/lookup.h"
+#include "interp/frame.h"
 #include "values/trace.h"
 
 namespace cdynamo {
@@ -24,15 +27,31 @@ const void* raisedKey(const Value* exception) { return isReal(exception) ? stati
 
 }  // namespace
 
-const std::vector<const TracePlace*>* Trace::placesOf(const Value* exception) const {
-  auto found = tracebacks_.find(raisedKey(exception));
-  return found == tracebacks_.end() || found->second.empty() ? nullptr : &found->second;
+void Trace::addTraceback(Value* exception, const FrameState& f) {
+  static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
+  // Polyfills stand for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
+  if (f.globals == polyfills || exception->source) return;
+  const int32_t at = f.code->at(f.ip).offset.value;
+  TracebackEntry entry{reinterpret_cast<PyObject*>(f.code->pyCode()), f.globals, at, at, tracebackOf(exception)};
+  PyObject* made = keep(checked(newTraceback(realObject(entry.next), f.code->pyCode(), f.globals, at, at, nullptr)));
+  tracebackEntries_[made] = entry;
+  setTraceback(exception, realShared(made));
 }
 
-void Trace::addPlace(const Value* exception, const TracePlace* at) {
-  const void* key = raisedKey(exception);
-  tracebacks_[key].push_back(at);
-  journal.onRollback([this, key] { tracebacks_[key].pop_back(); });
+int32_t raisedAt(const FrameState& f) {
+  const Instr& in = f.code->at(f.ip);
+  if (in.op == Op::Reraise && in.arg > 0)
+    if (const Value* unit = f.stack[f.stack.size() - static_cast<size_t>(in.arg)]; isReal(unit) && PyLong_CheckExact(realObject(unit)))
+      return static_cast<int32_t>(PyLong_AsLong(realObject(unit)) * static_cast<long>(sizeof(_Py_CODEUNIT)));
+  return in.offset.value;
+}
+
+void Trace::noteLeft(Value* exception, const FrameState& f) {
+  if (exception->source) return;
+  Value* traceback = tracebackOf(exception);
+  auto found = isReal(traceback) ? tracebackEntries_.find(realObject(traceback)) : tracebackEntries_.end();
+  if (found == tracebackEntries_.end() || found->second.code != reinterpret_cast<PyObject*>(f.code->pyCode())) return;
+  journal.set(found->second.leftAt, raisedAt(f));
 }
 
 Value* Trace::tracebackOf(Value* exception) {
@@ -45,34 +64,23 @@ Value* Trace::tracebackOf(Value* exception) {
     ObjectRef held = checked(PyObject_GetAttr(object, name));
     return wrap(held.get(), sources.attr(exception->source, name));
   }
-  const auto* places = placesOf(exception);
-  if (!places) return none();
-  for (auto& [known, what] : tracebackValues_)
-    if (raisedKey(what.exception) == raisedKey(exception) && what.count == places->size()) return const_cast<Value*>(known);
-  // Not None, and refused where anything but that is asked.
-  static PyObject* some = importedObject("cdynamo.polyfills", "some_traceback");
-  Value* made = make<RealValue>(ObjectRef::share(some));
-  tracebackValues_[made] = {exception, places->size()};
-  return made;
+  auto found = tracebacks_.find(raisedKey(exception));
+  return found == tracebacks_.end() ? none() : found->second;
 }
 
-bool Trace::setTraceback(Value* exception, Value* traceback) {
-  std::vector<const TracePlace*> places;
-  if (const Traceback* known = asTraceback(traceback)) {
-    const auto& all = tracebacks_[raisedKey(known->exception)];
-    places.assign(all.begin(), all.begin() + static_cast<ptrdiff_t>(known->count));
-  } else if (!isReal(traceback, Py_None)) {
-    return false;
-  }
+bool Trace::setTraceback(Value* exception, Value* value) {
+  if (!isReal(value) || (realObject(value) != Py_None && typeOf(value) != &PyTraceBack_Type)) return false;
   const void* key = raisedKey(exception);
-  journal.onRollback([this, key, before = tracebacks_[key]] { tracebacks_[key] = before; });
-  tracebacks_[key] = std::move(places);
+  auto found = tracebacks_.find(key);
+  Value* before = found == tracebacks_.end() ? none() : found->second;
+  journal.onRollback([this, key, before] { tracebacks_[key] = before; });
+  tracebacks_[key] = value;
   return true;
 }
 
-const Trace::Traceback* Trace::asTraceback(const Value* v) const {
-  auto found = tracebackValues_.find(v);
-  return found == tracebackValues_.end() ? nullptr : &found->second;
+const Trace::TracebackEntry* Trace::asTraceback(const Value* v) const {
+  auto found = isReal(v) ? tracebackEntries_.find(realObject(v)) : tracebackEntries_.end();
+  return found == tracebackEntries_.end() ? nullptr : &found->second;
 }
 
 }  // namespace cdynamo

@@ -2,6 +2,9 @@
 
 NOT_JUDGED: dict[str, str] = {
     "test.test_patma.TestTracing.*": "sets a trace function and expects a line event for each line: captured code runs no lines",
+    "test.test_genexps.__test__.doctests": "compares the ids of tuples that have died: how CPython reuses their memory",
+    "test.test_coroutines.OriginTrackingTest.test_origin_tracking": "compares the frames that made a coroutine, as the interpreter saw them",
+    "test.test_coroutines.OriginTrackingTest.test_origin_tracking_warning": "compares the frames that made a coroutine, as the interpreter saw them",
     "test.test_raise.TestTracebackType.test_attrs": "compares the frame object of a traceback with sys._getframe()",
     "test.test_iter.TestCase.test_ref_counting_behavior": "counts the instances of a class that are alive at each moment",
     "test.test_itertools.*_tuple_reuse": "counts how often CPython reuses the memory of a tuple that has died",
