@@ -489,8 +489,8 @@ void addContainerMethods(BuiltinTable& table) {
   for (const Row& r : lists) table.addType(&PyList_Type, r.name, r.handler);
   table.addType(&PyTuple_Type, "index", sequenceIndex);
   table.addType(&PyTuple_Type, "count", sequenceCount);
-  const Row ordered[] = {{"keys", dictKeys},   {"values", dictValues},   {"items", dictItems},           {"update", dictUpdate},
-                         {"pop", dictPop},     {"popitem", dictPopitem}, {"setdefault", dictSetdefault}, {"move_to_end", dictMoveToEnd},
+  const Row ordered[] = {{"keys", dictKeys},   {"values", dictValues},    {"items", dictItems},           {"update", dictUpdate},
+                         {"pop", dictPop},     {"popitem", dictPopitem},  {"setdefault", dictSetdefault}, {"move_to_end", dictMoveToEnd},
                          {"clear", dictClear}, {"copy", orderedDictCopy}, {"__init__", dictInit}};
   for (const Row& r : ordered) table.addType(&PyODict_Type, r.name, r.handler);
   const Row plain[] = {{"get", dictGet},

@@ -171,9 +171,10 @@ void addSlotMethods(BuiltinTable& table) {
     for (const Row& r : common) add(type, r);
     for (const Row& r : sequences) add(type, r);
   }
-  const Row plain[] = {{"__setitem__", ofPlainDict<slotSetitem>},   {"__delitem__", ofPlainDict<slotDelitem>}, {"__iter__", ofPlainDict<slotIter>},
-                       {"__reversed__", ofPlainDict<slotReversed>}, {"__repr__", ofPlainDict<slotRepr>},       {"__eq__", ofPlainDict<slotCompare<Py_EQ>>},
-                       {"__ne__", ofPlainDict<slotCompare<Py_NE>>}, {"__or__", ofPlainDict<slotMerge<7, false>>},
+  const Row plain[] = {{"__setitem__", ofPlainDict<slotSetitem>},    {"__delitem__", ofPlainDict<slotDelitem>},
+                       {"__iter__", ofPlainDict<slotIter>},          {"__reversed__", ofPlainDict<slotReversed>},
+                       {"__repr__", ofPlainDict<slotRepr>},          {"__eq__", ofPlainDict<slotCompare<Py_EQ>>},
+                       {"__ne__", ofPlainDict<slotCompare<Py_NE>>},  {"__or__", ofPlainDict<slotMerge<7, false>>},
                        {"__ror__", ofPlainDict<slotMerge<7, true>>}, {"__ior__", ofPlainDict<slotMerge<20, false>>}};
   for (const Row& r : plain) add(&PyDict_Type, r);
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, defaultdict}) {

@@ -348,7 +348,8 @@ void Rebuilder::makeReversed(IteratorValue* it) {
     Value* v = it->subjectOf;
     if (v->kind == Kind::Instance && !it->done) refuse(it, " over an object with its own __len__ and __getitem__");
     DictValue* d = iteratedDict(v);
-    if (d && !it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop) refuse(it, " over a dict that was changed meanwhile");
+    if (d && !it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop)
+      refuse(it, " over a dict that was changed meanwhile");
     if (it->done && !d) {
       a.buildTuple(0);
       a.call(1);
@@ -394,7 +395,8 @@ void Rebuilder::makeReversed(IteratorValue* it) {
 
 void Rebuilder::makeDictIterator(IteratorValue* it) {
   auto* d = as<DictValue>(it->subject);
-  if (!it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop) refuse(it, " over a dict that was changed meanwhile");
+  if (!it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop)
+    refuse(it, " over a dict that was changed meanwhile");
   PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
   a.loadConst(attributeOf(base, it->step == DictViewValue::Keys ? "keys" : it->step == DictViewValue::Values ? "values" : "items"));
   int64_t passed = 0;
@@ -416,7 +418,8 @@ void Rebuilder::makeDictIterator(IteratorValue* it) {
 
 bool Rebuilder::makeKeyFunction(FunctionValue* fn) {
   auto* code = reinterpret_cast<PyCodeObject*>(fn->code);
-  if (!isOwnLibrary(fn->globals, "__name__") || PyUnicode_CompareWithASCIIString(code->co_qualname, "cmp_to_key.<locals>.<lambda>") != 0) return false;
+  if (!isOwnLibrary(fn->globals, "__name__") || PyUnicode_CompareWithASCIIString(code->co_qualname, "cmp_to_key.<locals>.<lambda>") != 0)
+    return false;
   auto cells = itemsOf(t, fn->closure);
   a.loadConst(importedObject("functools", "cmp_to_key"));
   load(t.cellContents(as<CellValue>(cells[0])));

@@ -96,7 +96,8 @@ Value* nextOfExisting(Trace& t, IteratorValue* it) {
   }
   // The iterator of a dict's items holds the last one until it is asked again.
   if (PyTypeObject* type = finalizedType(item.get()))
-    unsupported(BreakReason::UnsupportedNext, std::string("the next item of ") + describe(it) + ", a " + type->tp_name + ", which may run code when it dies");
+    unsupported(BreakReason::UnsupportedNext,
+                std::string("the next item of ") + describe(it) + ", a " + type->tp_name + ", which may run code when it dies");
   const Source* source = t.sources.iteratorItem(it->source, static_cast<int32_t>(it->position));
   t.facts.present(source);
   t.journal.set(it->position, it->position + 1);

@@ -177,7 +177,8 @@ Value* repr(Trace& t, Value* v) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && (isPythonFunction(bound->function) || (isReal(bound->function) && polyfillOf(realObject(bound->function))))) return call(t, method, {});
+    if (bound && (isPythonFunction(bound->function) || (isReal(bound->function) && polyfillOf(realObject(bound->function)))))
+      return call(t, method, {});
     auto* i = as<InstanceValue>(v);
     static PyObject* reprName = PyUnicode_InternFromString("__repr__");
     static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);

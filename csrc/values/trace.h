@@ -274,7 +274,7 @@ class Trace {
   void note(SetValue* s, SetValue::Change change);
   void fillSet(SetValue* s, PyObject* set);
   DictValue* existingDict(PyObject* real, const Source* owner);  // owner: of the object whose __dict__ it is
-  DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
+  DictKey identityKey(Value* key, PyObject* object);             // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
   void pinItem(const DictKey& key);  // of a set
   std::unordered_set<const Value*> identityKeys_;
