@@ -101,7 +101,7 @@ class _Groups:
 class _Group:
     """The members of the current group; nothing more once another one is."""
 
-    stands_for = itertools._grouper
+    stands_for = itertools._grouper  # type: ignore[attr-defined]
 
     def __init__(self, parent, target):
         self.parent = parent
@@ -135,7 +135,7 @@ def groupby(iterable, key=None):
 class _Branch:
     """One of itertools.tee's iterators: reads on where no branch has read yet."""
 
-    stands_for = itertools._tee
+    stands_for = itertools._tee  # type: ignore[attr-defined]
 
     def __init__(self, data, seen, readers):
         self.data = data

@@ -1,5 +1,6 @@
 // Builtin functions.
 #include <algorithm>
+#include <cmath>
 
 #include "builtins/table.h"
 #include "cpython/compat.h"
@@ -247,7 +248,7 @@ Value* builtinHash(Trace& t, CallArgs& a) {
   bool exact = hasExactHash(t, v);
   if (!exact && k.constant && v->kind != Kind::Tuple && v->kind != Kind::Set) {
     // By address, of an object that exists.
-    bool plain = plainKey(t, v) != nullptr;
+    bool plain = plainKey(t, v) != nullptr && !(PyFloat_Check(k.constant) && std::isnan(PyFloat_AS_DOUBLE(k.constant)));
     if (v->source && !isReal(v) && !plain) t.facts.identityIs(v->source, k.constant);
     exact = plain || v->source || (isReal(v) && !isMadeAnew(realObject(v)) && !t.localClass(realObject(v)));
   }

@@ -64,6 +64,8 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       if (attribute == "__class__") return typeValue(t, instance);
       for (auto& [slot, v] : i->slots)
         if (slot.get() == name) return v;
+      // real, imag, numerator: of the plain value.
+      if (i->core && reinterpret_cast<PyDescrObject*>(d)->d_type == coreType(i->type)) return getAttrOrNull(t, i->core, name);
       if (!i->real) {
         if (i->exceptionArgs) {
           if (attribute == "args") return i->exceptionArgs;

@@ -540,6 +540,28 @@ def rounding_of_subclasses(x):
     return x + 1, [math.floor(v), math.ceil(v), math.trunc(v)], math.floor(Converts())
 
 
+class Number(float):
+    pass
+
+
+class Point(complex):
+    pass
+
+
+@case(lambda: (t(3),))
+def parts_of_number_subclasses(x):
+    try:
+        return x + Point(1, 2).imag, Point(1, 2).real, Number(2.5).real, Number(2.5).imag
+    except AttributeError as e:
+        return x, str(e)
+
+
+@case(lambda: (t(3),), skip="*")
+def the_hash_of_nan(x):
+    v = Number("nan")
+    return x + 1, hash(v) == object.__hash__(v), hash(Number(2.0))
+
+
 @case(lambda: (t(3),))
 def indices_that_are_none(x):
     seen = [operator.index(True), operator.index(7)]
