@@ -1,4 +1,5 @@
 // Classes that the traced program made.
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "emit/rebuild.h"
 #include "interp/protocol.h"
@@ -34,6 +35,10 @@ void Rebuilder::makeClass(Value* v) {
       return decorated || isBuilt(e.value) || e.value->kind == Kind::Function || e.value->kind == Kind::Property ||
              PyUnicode_CompareWithASCIIString(e.name.get(), "__slots__") == 0;
     };
+    // What a metaclass of the program does around type.__new__ was traced.
+    static auto* abcMeta = reinterpret_cast<PyTypeObject*>(importedObject("abc", "ABCMeta"));
+    bool called = Py_TYPE(model) == &PyType_Type || Py_TYPE(model) == abcMeta;
+    if (!called) a.loadConst(attributeOf(PyType_Type, "__new__"));
     load(c->meta);
     a.loadConst(c->name.get());
     loadAll(c->bases);
@@ -49,7 +54,7 @@ void Rebuilder::makeClass(Value* v) {
     }
     a.buildMap(static_cast<int>(c->entries.size()));
     if (decorated) fillAll();
-    a.call(3);
+    a.call(called ? 3 : 4);
   }
   int slot = newTemp();
   freshTemps_[model] = slot;
