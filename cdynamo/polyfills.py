@@ -847,6 +847,13 @@ def check_with_text(name, condition, text):
     getattr(torch, name)(condition, lambda: text)
 
 
+class QuietBase:
+    """Stands above a class that is made whose __init_subclass__ was traced."""
+
+    def __init_subclass__(cls, **keywords):
+        pass
+
+
 # ---- copying and pickling --------------------------------------------------------------------------------------------
 
 

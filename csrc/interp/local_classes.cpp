@@ -5,6 +5,7 @@
 #include "base/lookup.h"
 #include "cpython/classes.h"
 #include "cpython/compat.h"
+#include "interp/attribute_parts.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 
@@ -38,6 +39,18 @@ bool isPlainMeta(Trace& t, PyTypeObject* meta) {
 bool hasPlainSubclassHook(Trace& t, PyTypeObject* base) {
   static PyObject* name = named("__init_subclass__");
   return lookUp(t, base, name) == typeLookup(&PyBaseObject_Type, name);
+}
+
+// A class whose bases have an __init_subclass__ of the program, which is traced: made below a base whose hook does nothing, and then put
+// where it belongs. Null where its layout does not allow that.
+ObjectRef makeQuietly(PyTypeObject* meta, PyObject* name, PyObject* bases, PyObject* names) {
+  ObjectRef quiet = checked(PyTuple_Pack(1, importedObject("cdynamo.polyfills", "QuietBase")));
+  ObjectRef below = checked(PySequence_Concat(quiet.get(), bases)), args = checked(PyTuple_Pack(3, name, below.get(), names));
+  ObjectRef made = ObjectRef::steal(PyType_Type.tp_new(meta, args.get(), nullptr));
+  if (made && PyObject_SetAttrString(made.get(), "__bases__", bases) == 0) return made;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError{};
+  PyErr_Clear();
+  return {};
 }
 
 ObjectRef modelOf(Trace& t, Value* v);
@@ -183,17 +196,23 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
   return made;
 }
 
-Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names) {
+Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names, CallArgs keywords = {}) {
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   if (meta != abcMeta() && (PyType_IsSubtype(meta, abcMeta()) || !inherits(t, meta, {"mro"})))
     unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
-  for (PyTypeObject* base : bases)
-    if (!hasPlainSubclassHook(t, base))
+  bool hooked = false;
+  for (PyTypeObject* base : bases) {
+    hooked = hooked || !hasPlainSubclassHook(t, base);
+    // Code of C, or of a class of C code, that looks at the real class.
+    if (hooked && (meta != &PyType_Type || !hasInstanceDict(base)))
       unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
+  }
+  if (!hooked && !keywords.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
     ObjectRef held;
+    if (hooked && is(key, "__slots__")) unsupported(BreakReason::ClassStatement, "a class with slots below an __init_subclass__");
     if (setNameOf(t, v)) {
       held = ObjectRef::share(Py_None);
     } else if (isReadByType(key)) {
@@ -210,8 +229,11 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   for (size_t i = 0; i < bases.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(bases[i]).release());
   // type.__new__ itself: what the metaclass does around it is traced. That of ABCMeta only adds to it.
   ObjectRef args = checked(PyTuple_Pack(3, name, tuple.get(), dict.get()));
-  ObjectRef made = native(t, meta == abcMeta() ? PyObject_Call(reinterpret_cast<PyObject*>(meta), args.get(), nullptr)
-                                               : PyType_Type.tp_new(meta, args.get(), nullptr));
+  ObjectRef made = hooked ? makeQuietly(meta, name, tuple.get(), dict.get()) : ObjectRef();
+  if (hooked && !made) unsupported(BreakReason::ClassStatement, "a class of this layout below an __init_subclass__");
+  if (!made)
+    made = native(
+        t, meta == abcMeta() ? PyObject_Call(reinterpret_cast<PyObject*>(meta), args.get(), nullptr) : PyType_Type.tp_new(meta, args.get(), nullptr));
   PyObject* model = t.keep(made);
   auto record = std::make_unique<LocalClass>();
   record->meta = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
@@ -236,6 +258,10 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
         raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
       }
     }
+  if (hooked) {
+    auto* type = reinterpret_cast<PyTypeObject*>(model);
+    call(t, getAttr(t, t.make<SuperValue>(type, cls, type), "__init_subclass__"), std::move(keywords));
+  }
   return cls;
 }
 
@@ -274,7 +300,6 @@ Value* buildClass(Trace& t, CallArgs& args) {
     raise(t, PyExc_TypeError,
           "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses of all its bases");
   bool plain = isPlainMeta(t, meta);
-  if (plain && !args.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   if (PyType_IsSubtype(meta, abcMeta()) && !plain) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   DictValue* names = t.dict();
   CallArgs given{{args.args[1], t.tuple(baseValues)}, args.kwargs};
@@ -288,7 +313,7 @@ Value* buildClass(Trace& t, CallArgs& args) {
   f->names = names;
   runFrame(t, *f);
   t.recycleFrame(f);
-  if (plain) return createClass(t, meta, name, baseValues, names);
+  if (plain) return createClass(t, meta, name, baseValues, names, {{}, args.kwargs});
   given.args.push_back(names);
   return call(t, metaclass, std::move(given));
 }
