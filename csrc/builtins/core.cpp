@@ -251,7 +251,7 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
     if (fallback) return fallback;
     // CPython's own words, which differ from version to version.
     static PyObject* nothing = checked(PyTuple_New(0)).release();
-    Py_XDECREF(PyObject_CallOneArg(builtinObject(name), nothing));
+    ObjectRef::steal(PyObject_CallOneArg(builtinObject(name), nothing));
     raiseCurrent(t);
   }
   Value* best = items[0];

@@ -177,7 +177,7 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
   if (!object || !key->source) return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
   // Two inputs that are two keys must still be two objects when the capture is used again.
   if (identityKeys_.insert(key).second) {
-    facts.distinctKey(key->source);
+    facts.distinct(key->source, true);
     journal.onRollback([this, key] { identityKeys_.erase(key); });
   }
   Py_hash_t hash = PyObject_Hash(object);
