@@ -584,7 +584,7 @@ def metaclass_conflict(x):
         return x + 1, str(e)
 
 
-@scenario()
+@scenario(captures=(1, 1))
 def init_subclass_inside():
     def f(x):
         class A(Registered, tag="a"):
