@@ -790,6 +790,76 @@ def deleting_from_a_list(x):
     return x * 2, before, len(seen)
 
 
+shared = Guest()
+shared.mark = 3
+watchers = weakref.WeakKeyDictionary({shared: 5})
+reference = weakref.ref(shared)
+with_callback = weakref.ref(shared, print)
+
+
+@case(lambda: (t(3), shared))
+def references_to_what_exists(x, guest):
+    made = weakref.ref(guest)
+    return (
+        x * made().mark,
+        made() is guest,
+        made is weakref.ref(guest),
+        isinstance(made, weakref.ref),
+        bool(made),
+        reference().mark,
+        reference() is guest,
+    )
+
+
+@case(lambda: (t(3), shared))
+def references_that_leave(x, guest):
+    made = weakref.ref(guest)
+    return x * 2, made, [made], made is reference
+
+
+@case(lambda: (t(3), shared, reference, with_callback))
+def references_that_are_the_same(x, guest, plain, other):
+    before = plain() is guest, other() is guest
+    made = weakref.ref(guest)
+    return x * 2, before, made is plain, made is other, made is None, plain is other
+
+
+@case(lambda: (t(3), shared))
+def reading_a_weak_dictionary(x, guest):
+    return x * watchers[guest], guest in watchers, watchers.get(guest), watchers.get(guest, 1), 3 in watchers, outcome(lambda: weakref.ref(3))
+
+
+@case(lambda: (t(3),), skip="ObjectConstruction")
+def references_to_what_is_made_inside(x):
+    made = weakref.ref(Guest())
+    return x * 2, made()
+
+
+def test_weak_dictionary_that_changes():
+    class Local:
+        pass
+
+    first, second = Local(), Local()
+    table = weakref.WeakKeyDictionary({first: 1})
+    f = cdynamo.compile(lambda o, x: x + table.get(o, 10), backend="eager")
+    x = t(3)
+    assert torch.equal(f(first, x), x + 1)
+    assert torch.equal(f(second, x), x + 10)
+    table[second] = 4
+    assert torch.equal(f(second, x), x + 4)
+    table[first] = 7
+    assert torch.equal(f(first, x), x + 7)
+    del first
+    gc.collect()
+    assert len(table) == 1
+
+
+@case(lambda: (t(3),))
+def text_of_an_id(x):
+    guest = Guest()
+    return x * 2, type(str(id(guest))), type(f"{id(guest)}")
+
+
 @case(lambda: (t(3),), skip="*")
 def callbacks_of_local_functions(x):
     data = {}
