@@ -786,3 +786,10 @@ def format_text(fields, args, kwargs):
             value = ascii(value)
         text += format(value, format_text(spec, args, kwargs) if spec else "")
     return text
+
+
+class QuietBase:
+    """Stands above a class that is made whose __init_subclass__ was traced."""
+
+    def __init_subclass__(cls, **keywords):
+        pass

@@ -169,7 +169,9 @@ ObjectRef emptyObject(PyTypeObject* type) {
     if (!self) unsupported(BreakReason::UnknownFunction, std::string("a call of a method of ") + type->tp_name + " with wrong arguments");
     arguments[0] = self.get();
   } else if (kind == &PyClassMethodDescr_Type && count) {
-    arguments[0] = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+    // A class of the program is named in the message; it is shown only where nothing of it can be called.
+    bool named = isReal(args.args[0]) && PyType_Check(realObject(args.args[0])) && (methodDef(callable)->ml_flags & METH_NOARGS);
+    arguments[0] = named ? realObject(args.args[0]) : reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
   }
   ObjectRef answer = ObjectRef::steal(PyObject_Vectorcall(callable, arguments.data(), count, keywords.get()));
   if (!answer && PyErr_ExceptionMatches(PyExc_TypeError)) raiseCurrent(t);

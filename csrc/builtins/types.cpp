@@ -48,6 +48,13 @@ Value* typeNew(Trace& t, CallArgs& a) {
   return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3]);
 }
 
+// type.__init__(cls, name, bases, namespace): says how it may be called, and does nothing.
+Value* typeInit(Trace& t, CallArgs& a) {
+  if (a.args.size() == 2 && !a.kwargs.empty()) raise(t, PyExc_TypeError, "type.__init__() takes no keyword arguments");
+  if (a.args.size() != 2 && a.args.size() != 4) raise(t, PyExc_TypeError, "type.__init__() takes 1 or 3 arguments");
+  return t.none();
+}
+
 Value* builtinSuper(Trace& t, CallArgs& a) {
   if (!a.kwargs.empty()) raise(t, PyExc_TypeError, "super() takes no keyword arguments");
   Value* cls = nullptr;
@@ -402,6 +409,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.type.__call__", typeCall);
   table.add("builtins.type.mro", typeMro);
   table.add("builtins.type.__new__", typeNew);
+  table.addType(&PyType_Type, "__init__", typeInit);
   table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);

@@ -1,4 +1,5 @@
 // Classes that the traced program made.
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "emit/rebuild.h"
 #include "interp/protocol.h"
@@ -17,6 +18,7 @@ void Rebuilder::makeClass(Value* v) {
   PyObject* model = realObject(v);
   LocalClass* c = t.localClass(model);
   std::vector<LocalClass::Entry> late;
+  bool quietly = false;
   if (c->factory) {
     load(c->factory);
     // With all that they hold: the factory reads it.
@@ -39,10 +41,22 @@ void Rebuilder::makeClass(Value* v) {
       return decorated || isBuilt(e.value) || e.value->kind == Kind::Function || e.value->kind == Kind::Property ||
              PyUnicode_CompareWithASCIIString(e.name.get(), "__slots__") == 0;
     };
+    // What a metaclass of the program does around type.__new__ was traced.
+    static auto* abcMeta = reinterpret_cast<PyTypeObject*>(importedObject("abc", "ABCMeta"));
+    static PyObject *hook = PyUnicode_InternFromString("__init_subclass__"), *quiet = importedObject("cdynamo.polyfills", "QuietBase");
+    bool hooked = false;
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(reinterpret_cast<PyTypeObject*>(model)->tp_mro); i++)
+      if (auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(reinterpret_cast<PyTypeObject*>(model)->tp_mro, i));
+          base != &PyBaseObject_Type)
+        hooked = hooked || PyDict_Contains(typeDict(base), hook) == 1;
+    bool called = Py_TYPE(model) == &PyType_Type || Py_TYPE(model) == abcMeta;
+    if (!called) a.loadConst(attributeOf(PyType_Type, "__new__"));
     load(c->meta);
     a.loadConst(c->name.get());
+    // Below a base whose hook does nothing: the real one was traced.
+    if (hooked) a.loadConst(quiet);
     loadAll(c->bases);
-    a.buildTuple(static_cast<int>(c->bases.size()));
+    a.buildTuple(static_cast<int>(c->bases.size()) + hooked);
     for (const LocalClass::Entry& e : c->entries) {
       a.loadConst(e.name.get());
       if (isEarly(e)) {
@@ -54,12 +68,22 @@ void Rebuilder::makeClass(Value* v) {
     }
     a.buildMap(static_cast<int>(c->entries.size()));
     if (decorated) fillAll();
-    a.call(3);
+    a.call(called ? 3 : 4);
+    quietly = hooked;
   }
   int slot = newTemp();
   freshTemps_[model] = slot;
   a.copyTop();
   a.storeFast(slot);
+  if (quietly) {
+    a.loadConst(attributeOf(PyType_Type, "__setattr__"));
+    load(v);
+    a.loadConst(keep(checked(PyUnicode_InternFromString("__bases__"))));
+    loadAll(c->bases);
+    a.buildTuple(static_cast<int>(c->bases.size()));
+    a.call(3);
+    a.popTop();
+  }
   // Decorators at once, while what they read is there.
   size_t at = 0;
   for (size_t i = 0; i < c->writes.size(); i++)

@@ -488,6 +488,11 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
       }
     }
   }
+  if (PyWeakref_CheckRefExact(object)) {
+    static PyObject* referent = typeLookup(&_PyWeakref_RefType, PyUnicode_InternFromString("__call__"));
+    args.args.insert(args.args.begin(), callable);
+    return callBuiltin(t, referent, nullptr, args, known);
+  }
   if (PyObject* operation = PyCFunction_Check(object) ? autogradOperation(t) : nullptr) return recordOpaque(t, operation, std::move(args));
   if (!PyCallable_Check(object)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(callable)->tp_name + "' object is not callable");
   unsupported(BreakReason::UnknownFunction, "calling " + describe(callable));

@@ -5,6 +5,7 @@
 #include "base/lookup.h"
 #include "cpython/classes.h"
 #include "cpython/compat.h"
+#include "interp/attribute_parts.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 
@@ -21,18 +22,35 @@ PyTypeObject* abcMeta() {
   return type;
 }
 
-// Making a class of it runs no Python code of the program.
-bool isPlainMeta(Trace& t, PyTypeObject* meta) {
-  if (meta == &PyType_Type || meta == abcMeta()) return true;
-  static PyObject* names[] = {named("__new__"), named("__init__"), named("__prepare__"), named("mro"), named("__setattr__"), named("__delattr__")};
-  for (PyObject* name : names)
+// The metaclass has these methods from type.
+bool inherits(Trace& t, PyTypeObject* meta, std::initializer_list<const char*> names) {
+  for (const char* text : names) {
+    PyObject* name = t.keep(checked(PyUnicode_InternFromString(text)));
     if (lookUp(t, meta, name) != typeLookup(&PyType_Type, name)) return false;
+  }
   return true;
+}
+
+// Calling it runs no Python code of the program.
+bool isPlainMeta(Trace& t, PyTypeObject* meta) {
+  return meta == &PyType_Type || meta == abcMeta() || inherits(t, meta, {"__new__", "__init__", "__prepare__", "__call__", "mro"});
 }
 
 bool hasPlainSubclassHook(Trace& t, PyTypeObject* base) {
   static PyObject* name = named("__init_subclass__");
   return lookUp(t, base, name) == typeLookup(&PyBaseObject_Type, name);
+}
+
+// A class whose bases have an __init_subclass__ of the program, which is traced: made below a base whose hook does nothing, and then put
+// where it belongs. Null where its layout does not allow that.
+ObjectRef makeQuietly(PyTypeObject* meta, PyObject* name, PyObject* bases, PyObject* names) {
+  ObjectRef quiet = checked(PyTuple_Pack(1, importedObject("cdynamo.polyfills", "QuietBase")));
+  ObjectRef below = checked(PySequence_Concat(quiet.get(), bases)), args = checked(PyTuple_Pack(3, name, below.get(), names));
+  ObjectRef made = ObjectRef::steal(PyType_Type.tp_new(meta, args.get(), nullptr));
+  if (made && PyObject_SetAttrString(made.get(), "__bases__", bases) == 0) return made;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError{};
+  PyErr_Clear();
+  return {};
 }
 
 ObjectRef modelOf(Trace& t, Value* v);
@@ -178,16 +196,23 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
   return made;
 }
 
-Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names) {
+Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names, CallArgs keywords = {}) {
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
-  if (!isPlainMeta(t, meta)) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
-  for (PyTypeObject* base : bases)
-    if (!hasPlainSubclassHook(t, base))
+  if (meta != abcMeta() && (PyType_IsSubtype(meta, abcMeta()) || !inherits(t, meta, {"mro"})))
+    unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  bool hooked = false;
+  for (PyTypeObject* base : bases) {
+    hooked = hooked || !hasPlainSubclassHook(t, base);
+    // Code of C, or of a class of C code, that looks at the real class.
+    if (hooked && (meta != &PyType_Type || !hasInstanceDict(base)))
       unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
+  }
+  if (!hooked && !keywords.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
     ObjectRef held;
+    if (hooked && is(key, "__slots__")) unsupported(BreakReason::ClassStatement, "a class with slots below an __init_subclass__");
     if (setNameOf(t, v)) {
       held = ObjectRef::share(Py_None);
     } else if (isReadByType(key)) {
@@ -202,7 +227,13 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   }
   ObjectRef tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
   for (size_t i = 0; i < bases.size(); i++) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(bases[i]).release());
-  ObjectRef made = native(t, PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(meta), name, tuple.get(), dict.get(), nullptr));
+  // type.__new__ itself: what the metaclass does around it is traced. That of ABCMeta only adds to it.
+  ObjectRef args = checked(PyTuple_Pack(3, name, tuple.get(), dict.get()));
+  ObjectRef made = hooked ? makeQuietly(meta, name, tuple.get(), dict.get()) : ObjectRef();
+  if (hooked && !made) unsupported(BreakReason::ClassStatement, "a class of this layout below an __init_subclass__");
+  if (!made)
+    made = native(
+        t, meta == abcMeta() ? PyObject_Call(reinterpret_cast<PyObject*>(meta), args.get(), nullptr) : PyType_Type.tp_new(meta, args.get(), nullptr));
   PyObject* model = t.keep(made);
   auto record = std::make_unique<LocalClass>();
   record->meta = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
@@ -227,6 +258,10 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
         raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
       }
     }
+  if (hooked) {
+    auto* type = reinterpret_cast<PyTypeObject*>(model);
+    call(t, getAttr(t, t.make<SuperValue>(type, cls, type), "__init_subclass__"), std::move(keywords));
+  }
   return cls;
 }
 
@@ -249,7 +284,6 @@ Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value*
 Value* buildClass(Trace& t, CallArgs& args) {
   Value* metaValue = args.takeKeyword("metaclass");
   if (args.args.size() < 2 || args.args[0]->kind != Kind::Function) unsupported(BreakReason::ClassStatement, "__build_class__ called by the program");
-  if (!args.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   auto* body = as<FunctionValue>(args.args[0]);
   PyObject* name = t.constant(args.args[1]);
   std::vector<Value*> baseValues(args.args.begin() + 2, args.args.end());
@@ -265,13 +299,23 @@ Value* buildClass(Trace& t, CallArgs& args) {
   if (!meta)
     raise(t, PyExc_TypeError,
           "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses of all its bases");
-  if (!isPlainMeta(t, meta)) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  bool plain = isPlainMeta(t, meta);
+  if (PyType_IsSubtype(meta, abcMeta()) && !plain) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  DictValue* names = t.dict();
+  CallArgs given{{args.args[1], t.tuple(baseValues)}, args.kwargs};
+  Value* metaclass = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
+  if (!inherits(t, meta, {"__prepare__"})) {
+    static PyObject* prepare = named("__prepare__");
+    names = asDict(call(t, getAttr(t, metaclass, prepare), given));
+    if (!names || names->type != &PyDict_Type || names->real) unsupported(BreakReason::ClassStatement, "a class whose __prepare__ gives no new dict");
+  }
   FrameState* f = newFrame(t, decode(reinterpret_cast<PyCodeObject*>(body->code)), body, body->globals, body->closure);
-  f->names = t.dict();
-  DictValue* names = f->names;
+  f->names = names;
   runFrame(t, *f);
   t.recycleFrame(f);
-  return createClass(t, meta, name, baseValues, names);
+  if (plain) return createClass(t, meta, name, baseValues, names, {{}, args.kwargs});
+  given.args.push_back(names);
+  return call(t, metaclass, std::move(given));
 }
 
 Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {
@@ -350,7 +394,7 @@ Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
 void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
   PyObject* onMeta = lookUp(t, Py_TYPE(type), name);
   const bool annotations = PyUnicode_CompareWithASCIIString(name, "__annotations__") == 0;  // kept in the class's namespace
-  if ((onMeta && Py_TYPE(onMeta)->tp_descr_set && !annotations) || !isPlainMeta(t, Py_TYPE(type)))
+  if ((onMeta && Py_TYPE(onMeta)->tp_descr_set && !annotations) || !inherits(t, Py_TYPE(type), {"__setattr__", "__delattr__"}))
     unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class");
   auto* object = reinterpret_cast<PyObject*>(type);
   LocalClass* record = t.localClass(object);

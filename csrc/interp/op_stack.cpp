@@ -49,7 +49,9 @@ bool hasWeakReferences(PyObject* object) {
 
 // Breaks where a weak reference shows the death of an existing object, where the program deletes it or the list that holds it.
 void checkWatched(Value* old) {
-  PyObject* object = old->source && (old->kind == Kind::Instance || old->kind == Kind::List) ? as<HeapValue>(old)->real.get() : nullptr;
+  PyObject* object = nullptr;
+  if (old->source && (old->kind == Kind::Instance || old->kind == Kind::List)) object = as<HeapValue>(old)->real.get();
+  if (old->source && isReal(old) && !PyType_Check(realObject(old)) && !PyModule_Check(realObject(old))) object = realObject(old);
   if (object && PyList_CheckExact(object)) {
     PyObject* watched = nullptr;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object) && !watched; i++)

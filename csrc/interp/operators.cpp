@@ -8,6 +8,7 @@
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
+#include "interp/references.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -654,6 +655,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
 
 bool isSame(Trace& t, Value* a, Value* b) {
   if (a == b) return true;
+  if (bool known = false, same = isSameReference(t, a, b, known); known) return same;
   if (isNumber(a) || isNumber(b)) {
     // Small ints and the two bools are single objects.
     Value* other = isNumber(a) ? b : a;

@@ -193,7 +193,8 @@ Value* repr(Trace& t, Value* v) {
 }
 
 Value* str(Trace& t, Value* v) {
-  if (isLateText(v)) return v;
+  if (isLateText(v) && t.typeOf(v) == &PyUnicode_Type) return v;
+  if (isLateText(v)) return lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}});
   if (isTensor(v) || isNumber(v))
     if (Value* late = lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}})) return late;
   if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && !v->source) {

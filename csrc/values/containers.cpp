@@ -257,6 +257,16 @@ DictKey Trace::keyOf(Value* key) {
       if (type->tp_hash == PyObject_HashNotImplemented) raise(*this, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
       if (i->lateText && type == &PyLong_Type) return identityKey(i, nullptr);  // an id()
+      if (i->lateText && type == &_PyWeakref_RefType) {
+        // A weak reference to an existing object: hashed and compared as that is.
+        auto* object = as<InstanceValue>(i->lateText->args.at(0));
+        if (object->real && Py_TYPE(object->real.get())->tp_hash == PyBaseObject_Type.tp_hash &&
+            object->type->tp_richcompare == PyBaseObject_Type.tp_richcompare) {
+          facts.identityIs(object->source, object->real.get());
+          PyObject* reference = keep(checked(PyWeakref_NewRef(object->real.get(), nullptr)));
+          return {key, reference, PyObject_Hash(reference)};
+        }
+      }
       if (i->real && isEnumMember(i->real.get())) {
         // Members are singletons: equal means identical.
         if (i->source) facts.identityIs(i->source, i->real.get());

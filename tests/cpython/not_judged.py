@@ -15,6 +15,8 @@ NOT_JUDGED: dict[str, str] = {
     "test.test_dict.DictTest.test_splittable_popitem": "compares sys.getsizeof of dicts: how CPython lays them out",
     "test.test_descr.SharedKeyTests.test_subclasses": "compares sys.getsizeof of dicts: how CPython lays them out",
     "test.test_descr.ClassPropertiesAndMethods.test_slots": "counts all objects of the process before and after",
+    "test.test_descr.ClassPropertiesAndMethods.test_remove_subclass": "waits for a class to die: captures keep classes that they rely on",
+    "test.test_weakref.ReferencesTestCase.test_callback_in_cycle_resurrection": "waits for a class to die, as above",
     "test.test_weakref.ReferencesTestCase.test_ref_reuse": "counts the weak references of an object",
     "test.test_unicode.UnicodeTest.test_raiseMemError": "computes the size of a text that CPython cannot allocate",
     "test.test_optparse.TestOptionParser.test_refleak": "compares sys.getrefcount before and after",

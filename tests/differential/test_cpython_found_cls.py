@@ -484,6 +484,148 @@ def test_flags_follow_the_class():
     assert f() is True
 
 
+# ---- what a program does when a class is made --------------------------------------------------------------------------
+
+
+class Tagging(type):
+    def __new__(mcls, name, bases, names, **keywords):
+        names = {**names, "tag": name.lower() + str(keywords.get("extra", ""))}
+        return super().__new__(mcls, name, bases, names)
+
+    def __init__(cls, name, bases, names, **keywords):
+        super().__init__(name, bases, names)
+        cls.count = len(names)
+
+
+class Tagged(metaclass=Tagging):
+    def who(self):
+        return "tagged"
+
+
+class Preparing(type):
+    @classmethod
+    def __prepare__(mcls, name, bases):
+        return {"given": name}
+
+
+class Calling(type):
+    def __call__(cls, *args):
+        return "called", super().__call__(*args)
+
+
+registered = []
+
+
+class Plugin:
+    def __init_subclass__(cls, /, key=None, **keywords):
+        super().__init_subclass__(**keywords)
+        cls.key = key or cls.__name__.lower()
+        registered.append(cls.__name__)
+
+
+class HookedList(list):
+    def __init_subclass__(cls):
+        cls.hooked = cls.__name__
+
+
+@case(lambda: (t(3),))
+def metaclass_with_new_and_init(x):
+    class A(metaclass=Tagging):
+        def f(self):
+            return self.tag
+
+    class B(A, extra=3):
+        def f(self):
+            return super().f() + "!"
+
+    class C(Tagged):
+        def who(self):
+            return "c " + super().who()
+
+    made = Tagging("Made", (B,), {"q": 1})
+    return x * 2, A.tag, A.count, B().f(), type(B).__name__, isinstance(B(), A), C().who(), C.tag, made.q, made().f(), made
+
+
+@case(lambda: (t(3),))
+def metaclass_that_prepares(x):
+    class A(metaclass=Preparing):
+        text = given + "!"  # noqa: F821
+
+    return x * 2, A.text, A.given
+
+
+@case(lambda: (t(3),))
+def metaclass_that_is_called(x):
+    class A(metaclass=Calling):
+        def __init__(self, v):
+            self.v = v
+
+    word, made = A(x + 1)
+    return word, made.v, type(made) is A
+
+
+@case(lambda: (t(3),))
+def metaclass_made_inside(x):
+    class Meta(type):
+        def __new__(mcls, name, bases, names):
+            names["z"] = x + 1
+            return type.__new__(mcls, name, bases, names)
+
+    class A(metaclass=Meta):
+        pass
+
+    return A.z, type(A).__name__, type(A) is Meta
+
+
+@case(lambda: (t(3),))
+def init_subclass_with_keywords(x):
+    class A(Plugin):
+        pass
+
+    class B(A, key="bee"):
+        pass
+
+    made = type("Third", (B,), {"z": 1})
+    return x * 2, A.key, B.key, made.key, A.__bases__, [c.__name__ for c in made.__mro__], B()
+
+
+@case(lambda: (t(3),))
+def init_subclass_that_keeps_the_class(x):
+    class Base:
+        subclasses: typing.ClassVar = []
+
+        def __init_subclass__(cls):
+            Base.subclasses.append(cls)
+
+    class C(Base):
+        pass
+
+    class D(Guest, Base):
+        pass
+
+    class E(HookedList):
+        pass
+
+    return x * 2, Base.subclasses[0] is C, Base.subclasses[1] is D, D.__bases__[0], E([1]), E.hooked, type(E()).__bases__
+
+
+@case(lambda: (t(3),))
+def init_subclass_that_raises(x):
+    def make():
+        class Broken(Plugin, bad=1):
+            pass
+
+    return x * 2, outcome(make)
+
+
+@case(lambda: (t(3),), skip="ClassStatement")
+def init_subclass_of_a_class_with_slots(x):
+    class Small(Plugin):
+        __slots__ = ("a",)
+
+    return x * 2, Small.key, Small().__slots__
+
+
 # ---- dir ---------------------------------------------------------------------------------------------------------------
 
 
@@ -646,6 +788,76 @@ def deleting_from_a_list(x):
     before = len(seen)
     del objects[0]
     return x * 2, before, len(seen)
+
+
+shared = Guest()
+shared.mark = 3
+watchers = weakref.WeakKeyDictionary({shared: 5})
+reference = weakref.ref(shared)
+with_callback = weakref.ref(shared, print)
+
+
+@case(lambda: (t(3), shared))
+def references_to_what_exists(x, guest):
+    made = weakref.ref(guest)
+    return (
+        x * made().mark,
+        made() is guest,
+        made is weakref.ref(guest),
+        isinstance(made, weakref.ref),
+        bool(made),
+        reference().mark,
+        reference() is guest,
+    )
+
+
+@case(lambda: (t(3), shared))
+def references_that_leave(x, guest):
+    made = weakref.ref(guest)
+    return x * 2, made, [made], made is reference
+
+
+@case(lambda: (t(3), shared, reference, with_callback))
+def references_that_are_the_same(x, guest, plain, other):
+    before = plain() is guest, other() is guest
+    made = weakref.ref(guest)
+    return x * 2, before, made is plain, made is other, made is None, plain is other
+
+
+@case(lambda: (t(3), shared))
+def reading_a_weak_dictionary(x, guest):
+    return x * watchers[guest], guest in watchers, watchers.get(guest), watchers.get(guest, 1), 3 in watchers, outcome(lambda: weakref.ref(3))
+
+
+@case(lambda: (t(3),), skip="ObjectConstruction")
+def references_to_what_is_made_inside(x):
+    made = weakref.ref(Guest())
+    return x * 2, made()
+
+
+def test_weak_dictionary_that_changes():
+    class Local:
+        pass
+
+    first, second = Local(), Local()
+    table = weakref.WeakKeyDictionary({first: 1})
+    f = cdynamo.compile(lambda o, x: x + table.get(o, 10), backend="eager")
+    x = t(3)
+    assert torch.equal(f(first, x), x + 1)
+    assert torch.equal(f(second, x), x + 10)
+    table[second] = 4
+    assert torch.equal(f(second, x), x + 4)
+    table[first] = 7
+    assert torch.equal(f(first, x), x + 7)
+    del first
+    gc.collect()
+    assert len(table) == 1
+
+
+@case(lambda: (t(3),))
+def text_of_an_id(x):
+    guest = Guest()
+    return x * 2, type(str(id(guest))), type(f"{id(guest)}")
 
 
 @case(lambda: (t(3),), skip="*")
