@@ -298,7 +298,7 @@ class Capture {
         } else if (f.awaiting && !thrown) {
           thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
         }
-        f.awaiting = false;
+        f.awaiting = thrown != nullptr;  // until a handler is found: the instruction that made the call cannot be run again
         thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
         if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);

@@ -106,10 +106,12 @@ void checkRaisable(const FrameState& f, const Value* exception) {
 }
 
 // True where an exception raised by the frame's current instruction meets no handler on its way out of the traced function.
-bool leavesAllFrames(const FrameState& innermost) {
+bool leavesAllFrames(Trace& t, const FrameState& innermost, Value* exception) {
+  bool endsLoops = PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
   for (const FrameState* f = &innermost; f; f = f->parent) {
     if (f->code->handlerOf(f->ip)) return false;
-    if (f->parent && (f->returnTo == ReturnTo::Native || f->returnTo == ReturnTo::Next)) return false;
+    endsLoops = endsLoops && !f->generator;  // a generator makes a RuntimeError of it
+    if (f->parent && (f->returnTo == ReturnTo::Native || (f->returnTo == ReturnTo::Next && endsLoops))) return false;
   }
   return true;
 }
@@ -157,7 +159,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       }
       if (!raised.place) {
         raised.place = t.place;
-        if (leavesAllFrames(f)) {
+        if (leavesAllFrames(t, f, raised.exception)) {
           // Where nothing catches it, CPython raises it: the instruction is run there, with a traceback of its own.
           t.failedFrame = &f;
           throw Uncaught{raised.exception, raised.place};
@@ -173,6 +175,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       }
       if (addsPlace(f.code->at(f.ip))) t.addPlace(raised.exception, f.place);
       if (!enterHandler(f, t, raised.exception)) throw;
+      f.awaiting = false;
     } catch (Unsupported&) {
       if (!t.failedFrame) {
         t.failedPlace = t.place;

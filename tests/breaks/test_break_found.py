@@ -1,0 +1,71 @@
+"""What random programs (make fuzz) have found wrong after breaks: each case broken at every nth instruction, for all n that the programs use."""
+
+import pytest
+from differ import Cases, Setup, t
+from test_break_stress import check_broken
+
+import cdynamo
+
+cases = Cases()
+case, scenario = cases.case, cases.scenario
+STEPS = (1, 2, 3, 5, 9, 14)
+
+
+def with_arguments(function, *arguments):
+    """The function called twice with what the first factory makes, then once with what each of the others makes."""
+    which = 0
+
+    def change():
+        nonlocal which
+        which += 1
+
+    return Setup(function, lambda: arguments[which](), changes=[change] * (len(arguments) - 1))
+
+
+# ---- exceptions that pass frames of an earlier trace --------------------------------------------------------------------
+
+
+@case(lambda: (t(3), [3, 1, 2], 2))
+def strict_zip_raises_in_a_comprehension(x, items, n):
+    def counted(n):
+        for i in range(n):
+            yield i
+
+    y = x * 2
+    made = [lambda a, z=z: a + z for z in ([p - q for p, q in zip(items, counted(n), strict=True)] * 2)[:3]]
+    return y, [c(n) for c in made]
+
+
+@scenario()
+def tensor_error_in_a_generator():
+    def run(x, y):
+        v = x * 2 + 1
+
+        def steps(count=3):
+            for _ in range(count):
+                w = (((v + v) + (v + v)) + ((v + v) + (v + y)))  # noqa: UP034
+                yield w
+
+        return list(steps())
+
+    return with_arguments(run, lambda: (t(3), t(3, seed=1)), lambda: (t(4), t(3, seed=1)))
+
+
+# ---- what is guarded about what an iterator goes over --------------------------------------------------------------------
+
+
+@scenario()
+def iterator_over_another_kind_of_sequence():
+    def run(x, items):
+        own = [1, 2, 3]
+        made = set([p - q for p, q in zip(own, items)]) | {1, 2}
+        return x * len(made), made
+
+    return with_arguments(run, lambda: (t(3), [3, 1, 2]), lambda: (t(3), (1, 2)), lambda: (t(3), {1: 2, 3: 4}), lambda: (t(3), {5, 6}), lambda: (t(3), "ab"))
+
+
+@pytest.mark.parametrize("every", STEPS)
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in cases.cases])
+def test_broken(case, every):
+    with cdynamo.config.patch(strict=True, break_every=every, recompile_limit=64):
+        check_broken(case)
