@@ -195,9 +195,41 @@ class Driver {
     for (size_t i = 0; i < to->locals.size(); i++) values.push_back(item(to->stackValues + i));
     for (size_t i = 0; i < to->stackValues; i++) values.push_back(item(i));
     if (to->handled) values.push_back(f.values.back());
+    moveTo(f, to, std::move(values), rebinds(f.at->code->at(f.at->index)));
+    return true;
+  }
+
+  // The local that the instruction gives another value or none; -1: it leaves all alone.
+  static int rebinds(const Instr& in) {
+    return in.op == Op::StoreFast || in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear ? in.arg : -1;
+  }
+
+  // Locals that cannot be read any more are left behind. Not those whose death could be seen, now or by the call that has them on its
+  // stack: eager keeps them until the frame ends.
+  static void moveTo(ActiveFrame& f, const ResumePoint* to, std::vector<ObjectRef> values, int rebound) {
+    auto isOnStack = [&](PyObject* object) {
+      if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) return false;
+      auto begin = values.begin() + static_cast<ptrdiff_t>(to->locals.size());
+      return std::any_of(begin, begin + static_cast<ptrdiff_t>(to->stackValues), [&](const ObjectRef& on) { return on.get() == object; });
+    };
+    std::vector<int> kept;
+    std::vector<ObjectRef> keptValues;
+    for (size_t i = 0; i < f.at->locals.size(); i++) {
+      int slot = f.at->locals[i];
+      if (slot == rebound || std::binary_search(to->locals.begin(), to->locals.end(), slot)) continue;
+      if (!isDeathVisible(f.values[i].get()) && !isOnStack(f.values[i].get())) continue;
+      kept.push_back(slot);
+      keptValues.push_back(f.values[i]);
+    }
+    if (!kept.empty()) {
+      to = keeping(*to, kept);
+      for (size_t i = 0; i < kept.size(); i++) {
+        auto place = std::lower_bound(to->locals.begin(), to->locals.end(), kept[i]) - to->locals.begin();
+        values.insert(values.begin() + place, std::move(keptValues[i]));
+      }
+    }
     f.at = to;
     f.values = std::move(values);
-    return true;
   }
 
   // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is.
@@ -289,8 +321,7 @@ class Driver {
   static void follow(ActiveFrame& f, const ResumeEdge& edge, const ObjectRef& first, const ObjectRef& second) {
     std::vector<ObjectRef> values;
     for (int from : edge.take) values.push_back(from >= 0 ? f.values[static_cast<size_t>(from)] : from == -1 ? first : second);
-    f.at = edge.to;
-    f.values = std::move(values);
+    moveTo(f, edge.to, std::move(values), -1);
   }
 
   // What the instruction that made the call does with its result. False with an error set.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bytecode/assembler.h"
+#include "emit/adopted_cells.h"
 
 namespace cdynamo {
 
@@ -56,15 +57,11 @@ class EntryCode {
       spec_.argcount = static_cast<int>(spec_.localsplus.size());
     }
     unbound_ = spec_.addLocal(named("unbound_", 0).get());
-    int cells = 0;
-    for (int slot = 0; slot < code_.localsplusCount(); slot++) {
-      if (!code_.isCellOrFree(slot)) continue;
-      slots[static_cast<size_t>(slot)] = spec_.addFree(code_.localName(slot));
-      cells++;
-    }
+    AdoptedCells cells(code_, spec_, slots);
     Assembler a(std::move(spec_));
     a.setLine(code_.lineOf(state_.at));
-    if (cells) a.emit(Op::CopyFreeVars, cells);
+    a.makeCells();
+    cells.adopt(a);
     start(a);
     if (handled_ >= 0) {
       take(a, handled_);

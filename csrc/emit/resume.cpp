@@ -1,5 +1,6 @@
 #include "emit/resume.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -8,6 +9,7 @@
 #include "bytecode/assembler.h"
 #include "bytecode/liveness.h"
 #include "cpython/compat.h"
+#include "emit/adopted_cells.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -124,9 +126,10 @@ struct PointFunction {
       if (!code.isCellOrFree(slot) && slots[static_cast<size_t>(slot)] < 0) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
     if (point.stackValues != point.stack.size())
       for (int i = 0; i <= code.maxDepth(); i++) temps.push_back(spec.addLocal(text("___slot" + std::to_string(i)).get()));
-    for (int slot : cellSlots(code)) slots[static_cast<size_t>(slot)] = spec.addFree(code.localName(slot));
+    AdoptedCells cells(code, spec, slots);
     a.setLine(code.lineOf(point.index));
     a.prologue();
+    cells.adopt(a);
     for (size_t i = 0; i < stack.size(); i++) {
       if (stack[i] < 0) {
         a.emit(Op::LoadFastAndClear, temps.back());
@@ -176,6 +179,20 @@ const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::ve
     if (state == LocalState::Kept || isCarried(code, live, slot)) locals.push_back(slot);
   }
   return intern(decodeShared(code.pyCode()), index, std::move(locals), std::move(stack), handled);
+}
+
+const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slots) {
+  std::vector<int> locals = point.locals;
+  locals.insert(locals.end(), slots.begin(), slots.end());
+  std::sort(locals.begin(), locals.end());
+  return intern(point.code, point.index, std::move(locals), point.stack, point.handled);
+}
+
+bool isDeathVisible(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_finalize || type->tp_del) return true;
+  if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
+  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
 }
 
 namespace {

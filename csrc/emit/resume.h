@@ -71,6 +71,10 @@ enum class LocalState : uint8_t { Unbound, Bound, Kept };
 // The point for this state, always the same object for the same state. `locals` and `stack` are by slot. A bound local that
 // cannot be read any more is not carried, unless it is kept for its object's sake: eager would not let that die here.
 const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& locals, std::vector<bool> stack, bool handled);
+// The same point with more locals carried, which cannot be read any more.
+const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slots);
+// An object whose death runs code or is seen by a weak reference.
+bool isDeathVisible(PyObject* object);
 // Frames that go on together in one capture: the innermost first at its point, the others when the one inside returns.
 struct ResumeChain {
   struct Frame {

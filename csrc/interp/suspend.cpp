@@ -37,16 +37,11 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 namespace {
 
 // Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
-bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
+bool isKept(Value* v, const std::vector<FrameState*>& frames) {
   if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
   auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
-  if (object && v->source) {
-    PyTypeObject* type = Py_TYPE(object);
-    if (type->tp_finalize || type->tp_del) return true;
-    if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
-    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) return true;
-  }
+  if (object && v->source && isDeathVisible(object)) return true;
   if (!isTensor(v) && !heap) return false;
   for (const FrameState* f : frames)
     for (Value* on : f->stack)
@@ -59,7 +54,7 @@ void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>
   std::vector<LocalState> bound;
   std::vector<bool> stack;
   for (Value* v : f.locals)
-    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(v, frames) ? LocalState::Kept : LocalState::Bound);
+    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isKept(v, frames) ? LocalState::Kept : LocalState::Bound);
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);

@@ -64,6 +64,55 @@ def iterator_over_another_kind_of_sequence():
     return with_arguments(run, lambda: (t(3), [3, 1, 2]), lambda: (t(3), (1, 2)), lambda: (t(3), {1: 2, 3: 4}), lambda: (t(3), {5, 6}), lambda: (t(3), "ab"))
 
 
+# ---- cells, and what dies ------------------------------------------------------------------------------------------------
+
+
+@case(lambda: (t(3),))
+def unbound_cell_is_a_local_variable(x):
+    def inner():
+        return late
+
+    def failing(use):
+        try:
+            return use()
+        except NameError as error:
+            return type(error), str(error)
+
+    y = x * 2
+    first = failing(inner)
+    try:
+        late += 1
+    except UnboundLocalError as error:
+        second = str(error)
+    try:
+        del late
+    except UnboundLocalError as error:
+        third = str(error)
+    late = 3
+    return y, first, second, third, inner(), sorted(locals())
+
+
+@scenario()
+def generator_is_closed_when_its_frame_ends():
+    log = []
+
+    def run(x):
+        def steps(count):
+            try:
+                for i in range(count):
+                    yield i
+            finally:
+                log.append("closed")
+
+        made = steps(3)
+        next(made)
+        log.append(made.send(2))
+        log.append("end")
+        return x * 2
+
+    return Setup(run, lambda: (t(3),), watch=lambda: list(log))
+
+
 @pytest.mark.parametrize("every", STEPS)
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in cases.cases])
 def test_broken(case, every):

@@ -230,6 +230,22 @@ def text_class_with_own_methods(x):
     return x * 2, list(text), "{}".format(text), f"{text}", ",".join(["q", text])
 
 
+@scenario()
+def integers_are_not_multiplied_in_place_by_a_float():
+    log = []
+
+    def run(x):
+        x.copy_(2.0 * x)
+        try:
+            log.append("in")
+            x.mul_(0.5)
+        except RuntimeError as error:
+            log.append(str(error))
+        return x + 1
+
+    return Setup(run, lambda: (t(3, dtype=torch.int64),), watch=lambda: list(log))
+
+
 # ---- attributes and cells ----------------------------------------------------------------------------------------------
 
 
