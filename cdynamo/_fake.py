@@ -205,8 +205,8 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
         kwargs = fake(kwargs)
         with torch.set_grad_enabled(grad_enabled), mode:
             result = getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
-        if writable and not with_numbers and _narrows(given):
-            # Fake tensors' mul_ takes what torch's would not cast.
+        if not with_numbers and ((writable and _narrows(given)) or type(kwargs.get("alpha")) is bool):
+            # Fake tensors' mul_ takes what torch's would not cast, and their add any alpha.
             real = _eager_error(target, is_method, given, grad_enabled, writable)
             if real is not None:
                 return ("raise", real.with_traceback(None))

@@ -5,6 +5,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/overlap.h"
 #include "interp/protocol.h"
 #include "shapes/infer.h"
 #include "shapes/layout.h"
@@ -399,10 +400,14 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     result = inferResult(op);
     after = selfAfter(op);
   } catch (ShapeError& error) {
+    // What is said of operands that share memory may be another thing.
+    if (readsOwnViews(args)) unsupported(BreakReason::ViewMetadataChange, "an operation on a tensor and a view of it that fails");
     throw Raised{t.real(error.exception)};
   } catch (ShapeUnknown& unknown) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
+  if (after && writesWhatItReads(args))
+    unsupported(BreakReason::ViewMetadataChange, "an in-place operation that reads another part of the memory it writes to");
   std::string name = nameOf(target, isMethod);
   noteHiddenWrites(t, target, name, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
