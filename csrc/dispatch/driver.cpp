@@ -16,7 +16,7 @@ namespace {
 static_assert(sizeof(ObjectRef) == sizeof(PyObject*));
 
 struct ActiveFrame {
-  const ResumePoint* at = nullptr;
+  PointRef at;
   ReturnTo returnTo = ReturnTo::Native;
   ObjectRef globals;
   ObjectRef closure;    // tuple of cells, or null
@@ -228,7 +228,7 @@ class Driver {
         values.insert(values.begin() + place, std::move(keptValues[i]));
       }
     }
-    f.at = to;
+    f.at = PointRef(f.at, to);
     f.values = std::move(values);
   }
 
@@ -248,7 +248,7 @@ class Driver {
         cells.insert(cells.end(), &PyTuple_GET_ITEM(f.closure.get(), 0), &PyTuple_GET_ITEM(f.closure.get(), 0) + PyTuple_GET_SIZE(f.closure.get()));
     }
     ActiveFrame& innermost = frames_.back();
-    const ResumeChain* known = resumeChain(std::move(chain));
+    std::shared_ptr<const ResumeChain> known = resumeChain(std::move(chain));
     ObjectRef function = checked(PyFunction_New(known->signature.object(), innermost.globals.get()));
     if (!cells.empty()) {
       ObjectRef closure = checked(PyTuple_New(static_cast<Py_ssize_t>(cells.size())));
@@ -257,7 +257,8 @@ class Driver {
     }
     handled_.set(frames_);
     FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get(), handled_.outside()};
-    CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
+    std::shared_ptr<CodeCache> cache = root_->continuation(known);
+    CallOutcome outcome = cache->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
     return goOnEagerly(count);
   }

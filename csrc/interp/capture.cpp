@@ -6,6 +6,7 @@
 #include "base/lookup.h"
 #include "bytecode/code.h"
 #include "dispatch/cache.h"
+#include "dispatch/dead_codes.h"
 #include "dispatch/settings.h"
 #include "emit/emitter.h"
 #include "emit/generator_code.h"
@@ -554,6 +555,7 @@ PyObject* setFront(PyObject*, PyObject* callbacks) {
 PyObject* resetAll(PyObject*, PyObject*) {
   CodeCache::resetAll();
   clearGeneratorCodes();
+  forgetDeadCodes();
   return ObjectRef::share(Py_None).release();
 }
 

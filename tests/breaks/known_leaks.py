@@ -6,5 +6,4 @@ KNOWN_LEAKS: dict[str, str] = {
     "lang_async.asyncio_run": NEW_EACH_TIME,
     "class_creation.generic_inside": NEW_EACH_TIME,
     "class_creation.make_dataclass_inside": NEW_EACH_TIME,
-    "class_library.str_subclass": NEW_EACH_TIME,  # a bound method of a str that crosses a break
 }
