@@ -147,7 +147,9 @@ class Driver {
   // Takes away the innermost frames, which an exception has left.
   void dropFrames(size_t count) {
     for (; count > 0; count--) {
-      ObjectRef generator = std::move(frames_.back().generator);
+      ActiveFrame& f = frames_.back();
+      ObjectRef generator = std::move(f.generator);
+      raiser_ = f.at && !f.values.empty() && !f.at->locals.empty() && f.at->locals[0] == 0 ? f.values[0] : ObjectRef();
       frames_.pop_back();
       if (generator) leaveByException(generator.get());
     }
@@ -364,6 +366,15 @@ class Driver {
     return true;
   }
 
+  // An AttributeError of code that a load of an attribute ran is told which attribute that was.
+  static void nameAttribute(PyObject* exception, const Instr& in, const ObjectRef& object) {
+    if ((in.op != Op::LoadAttr && in.op != Op::LoadMethod) || !PyErr_GivenExceptionMatches(exception, PyExc_AttributeError)) return;
+    ObjectRef name = checked(PyObject_GetAttrString(exception, "name")), known = checked(PyObject_GetAttrString(exception, "obj"));
+    if (name.get() != Py_None || known.get() != Py_None) return;
+    checkedStatus(PyObject_SetAttrString(exception, "name", in.object));
+    if (object) checkedStatus(PyObject_SetAttrString(exception, "obj", object.get()));
+  }
+
   // Takes the pending exception outwards to the first frame that handles it. False where there is none. ended: what the
   // result of the frame that raised it would have done.
   bool unwind(ReturnTo ended) {
@@ -376,10 +387,11 @@ class Driver {
       }
       ended = f.returnTo;
       ObjectRef exception = takeException();
+      nameAttribute(exception.get(), f.at->code->at(f.at->index), std::exchange(raiser_, ObjectRef()));
       // The entry of this frame in the traceback.
-      ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
-      ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
       const ResumeEdge* edge = f.at->raiseEdge();
+      ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception.get()));
+      ObjectRef none = callCarrier(f, again, edge ? ObjectRef() : localsOf(f));
       if (edge) {
         exception = takeException();
         follow(f, *edge, exception, checked(PyLong_FromLong(0)));
@@ -404,15 +416,16 @@ class Driver {
     const size_t outside = std::min(frames_.size() - 1, kMostCarriers);
     if (outside == 0) return ObjectRef::steal(PyObject_Vectorcall(call.function, call.args, call.count, nullptr));
     std::vector<PendingCall> pending(outside + 1);
-    std::vector<ObjectRef> carriers(outside), callees(outside);
+    std::vector<ObjectRef> carriers(outside), callees(2 * outside);
     pending[outside] = call;
     for (size_t i = outside; i-- > 0;) {
       ObjectRef capsule = checked(PyCapsule_New(&pending[i + 1], nullptr, nullptr));
-      callees[i] = checked(PyCFunction_New(&makePendingCallDef, capsule.get()));
+      callees[2 * i] = checked(PyCFunction_New(&makePendingCallDef, capsule.get()));
+      callees[2 * i + 1] = ObjectRef::share(Py_None);
       carriers[i] = carrierOf(frames_[frames_.size() - 1 - outside + i]);
-      pending[i] = {carriers[i].get(), reinterpret_cast<PyObject* const*>(&callees[i]), 1};
+      pending[i] = {carriers[i].get(), reinterpret_cast<PyObject* const*>(&callees[2 * i]), 2};
     }
-    ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(carriers[0].get(), pending[0].args, 1, nullptr));
+    ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(carriers[0].get(), pending[0].args, 2, nullptr));
     if (!result) dropCarriers(outside);
     return result;
   }
@@ -424,11 +437,24 @@ class Driver {
     PyObject* exception = f.values[f.values.size() - 1 - f.at->handled].get();
     if (ObjectRef::steal(PyException_GetTraceback(exception))) return;
     ObjectRef again = checked(PyCFunction_New(&raiseAgainDef, exception));
-    ObjectRef none = ObjectRef::steal(PyObject_CallOneArg(carrierOf(f).get(), again.get()));
+    ObjectRef none = callCarrier(f, again, ObjectRef());
     takeException();
   }
 
-  // A function f(callee) that only calls it, in a frame that has the name and line of this one.
+  // The carrier's frame is in the traceback: values live as long as it, as those of an eager frame do.
+  static ObjectRef callCarrier(const ActiveFrame& f, const ObjectRef& callee, const ObjectRef& values) {
+    PyObject* args[] = {callee.get(), values ? values.get() : Py_None};
+    return ObjectRef::steal(PyObject_Vectorcall(carrierOf(f).get(), args, 2, nullptr));
+  }
+
+  static ObjectRef localsOf(const ActiveFrame& f) {
+    size_t count = std::min(f.at->locals.size(), f.values.size());
+    ObjectRef locals = checked(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (size_t i = 0; i < count; i++) PyTuple_SET_ITEM(locals.get(), static_cast<Py_ssize_t>(i), ObjectRef(f.values[i]).release());
+    return locals;
+  }
+
+  // A function f(callee, values) that only calls it, in a frame that has the name and line of this one.
   static ObjectRef carrierOf(const ActiveFrame& f) {
     PyObject* code = reinterpret_cast<PyObject*>(f.at->carrier());
     skipCode(code);
@@ -448,6 +474,7 @@ class Driver {
   int limit_;
   HandledException handled_;
   std::vector<ActiveFrame> frames_;
+  ObjectRef raiser_;             // the first argument of the frame that the pending exception has left last
   bool generatorEnded_ = false;  // the last value that goOnEagerly gave is what a generator returned
 };
 

@@ -240,6 +240,7 @@ const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slo
 bool isDeathVisible(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (type->tp_finalize || type->tp_del) return true;
+  if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
   if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
   return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
 }
@@ -514,11 +515,13 @@ PyCodeObject* ResumePoint::carrier() const {
   if (carrier_) return carrier_.get();
   CodeSpec spec = CodeSpec::named(code->pyCode());
   spec.addLocal(text("callee").get());
-  spec.argcount = 1;
+  spec.addLocal(text("___values").get());
+  spec.argcount = 2;
   Assembler a(std::move(spec));
   a.setPosition(code->at(index).pos);
   a.prologue();
   a.loadFast(0);
+  a.deleteFast(0);  // what is called may hold the exception, whose traceback will hold this frame
   a.call(0);
   a.returnValue();
   carrier_ = a.finish();

@@ -116,6 +116,19 @@ bool leavesAllFrames(Trace& t, const FrameState& innermost, Value* exception) {
   return true;
 }
 
+// The frame whose instruction CPython runs for an exception that leaves all frames: the one that raised it. But an AttributeError of code
+// that a load of an attribute runs (__getattr__, a property) gets its name and object from that load.
+FrameState* raisingFrame(Trace& t, FrameState& innermost, Value* exception) {
+  FrameState* f = &innermost;
+  if (!PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) return f;
+  auto loads = [](const FrameState& frame) {
+    Op op = frame.code->at(frame.ip).op;
+    return !frame.awaiting && (op == Op::LoadAttr || op == Op::LoadMethod);
+  };
+  while (f->parent && loads(*f->parent)) f = f->parent;
+  return f;
+}
+
 struct FrameScope {
   FrameScope(Trace& trace, FrameState& f) : t(trace), frame(trace.frame), place(trace.place) {
     f.parent = t.frame;
@@ -161,7 +174,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
         raised.place = t.place;
         if (leavesAllFrames(t, f, raised.exception)) {
           // Where nothing catches it, CPython raises it: the instruction is run there, with a traceback of its own.
-          t.failedFrame = &f;
+          t.failedFrame = raisingFrame(t, f, raised.exception);
           throw Uncaught{raised.exception, raised.place};
         }
         try {

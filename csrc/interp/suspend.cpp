@@ -36,9 +36,20 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
+// A generator that may be left inside try or with, or an iterator over one.
+bool runsCodeWhenDropped(Value* v) {
+  if (v->kind == Kind::Generator) {
+    auto* g = as<GeneratorValue>(v);
+    return !g->finished && (!g->frame || mustBeClosed(g) || !g->frame->code->handlers().empty());
+  }
+  if (v->kind != Kind::Iterator) return false;
+  const auto& inputs = as<IteratorValue>(v)->inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [](Value* input) { return input && runsCodeWhenDropped(input); });
+}
+
 // Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
 bool isKept(Value* v, const std::vector<FrameState*>& frames) {
-  if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
+  if (runsCodeWhenDropped(v)) return true;
   auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source && isDeathVisible(object)) return true;
@@ -49,12 +60,20 @@ bool isKept(Value* v, const std::vector<FrameState*>& frames) {
   return false;
 }
 
+// Code that a load of an attribute runs. An AttributeError that leaves it is told the object, its first argument.
+bool isRunByLoad(const FrameState& f) {
+  if (!f.parent || f.locals.empty()) return false;
+  Op op = f.parent->code->at(f.parent->ip).op;
+  return op == Op::LoadAttr || op == Op::LoadMethod;
+}
+
 void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
   const Code& code = *f.code;
   std::vector<LocalState> bound;
   std::vector<bool> stack;
   for (Value* v : f.locals)
     bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isKept(v, frames) ? LocalState::Kept : LocalState::Bound);
+  if (isRunByLoad(f) && bound[0] == LocalState::Bound) bound[0] = LocalState::Kept;
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);

@@ -1,5 +1,8 @@
 """What random programs (make fuzz) have found wrong after breaks: each case broken at every nth instruction, for all n that the programs use."""
 
+import gc
+import weakref
+
 import pytest
 from differ import Cases, Setup, t
 from test_break_stress import check_broken
@@ -111,6 +114,69 @@ def generator_is_closed_when_its_frame_ends():
         return x * 2
 
     return Setup(run, lambda: (t(3),), watch=lambda: list(log))
+
+
+@scenario()
+def generator_inside_a_zip_is_closed_with_it():
+    log = []
+
+    def steps(count):
+        yield from range(count)
+        try:
+            yield 10
+        finally:
+            log.append("closed")
+
+    def run(x, items, n):
+        log.append([p - q for p, q in zip(items, steps(n))])
+        log.append("after the comprehension")
+        for _ in zip(items, steps(n)):
+            pass
+        log.append("after the loop")
+        log.append(list(zip(items, enumerate(steps(n)))))
+        log.append("after list()")
+        return x * 2
+
+    return Setup(run, lambda: (t(3), [3, 1, 2], 2), watch=lambda: list(log))
+
+
+class Dynamic:
+    def __getattr__(self, name):
+        if name.startswith("dyn"):
+            return len(name)
+        raise AttributeError(name)
+
+
+@case(lambda: (t(3), Dynamic()))
+def attribute_error_names_the_attribute(x, o):
+    return x * o.dyn_a, o.missing
+
+
+@scenario()
+def exceptions_make_no_cycles():
+    class Note:
+        pass
+
+    def inner(note):
+        held = note
+        cdynamo.graph_break()
+        raise ValueError(held is note)
+
+    def run(x):
+        gc.disable()
+        try:
+            note = Note()
+            seen = weakref.ref(note)
+            try:
+                inner(note)
+            except ValueError as error:
+                text = str(error)
+            del note
+            return x * 2, text, seen() is None
+        finally:
+            gc.enable()
+
+    return Setup(run, lambda: (t(3),))
 
 
 @pytest.mark.parametrize("every", STEPS)
