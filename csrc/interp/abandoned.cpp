@@ -128,9 +128,11 @@ bool mustBeClosed(GeneratorValue* g) {
 }
 
 void checkDropped(Trace& t, Value* v) {
-  if (v->kind == Kind::Iterator && static_cast<HeapValue*>(v)->real)
+  if (v->kind == Kind::Iterator) {
+    openExisting(t, as<IteratorValue>(v));
     for (Value* inner : as<IteratorValue>(v)->inputs)
       if (inner) checkDropped(t, inner);
+  }
   auto* g = v->kind == Kind::Generator ? as<GeneratorValue>(v) : nullptr;
   if (!g || !g->real || g->finished) return;
   bool quiet = g->frame && !mustBeClosed(g);

@@ -294,7 +294,7 @@ class Capture {
           thrown = acceptEnd(t, f, frames[i + 1]->returnTo, result);
         } else if (f.awaiting && thrown && !inner && frames[i + 1]->returnTo == ReturnTo::Next && isStopIteration(t, thrown)) {
           thrown = nullptr;
-          f.pop();
+          dropIterator(t, f);
           f.nextIp = f.code->at(f.ip).target;
         } else if (f.awaiting && !thrown) {
           thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
@@ -329,9 +329,17 @@ class Capture {
     t.handledBelow.pop_back();
   }
 
+  // The loop over the iterator on top of the stack has ended.
+  void dropIterator(Trace& t, FrameState& f) {
+    halfWay_ = true;
+    checkDropped(t, f.top());
+    halfWay_ = false;
+    f.pop();
+  }
+
   // The same as acceptResult where the instruction has resumed a generator that returned. Gives what is raised instead, or null.
-  static Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
-    if (action == ReturnTo::Next) f.pop();
+  Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    if (action == ReturnTo::Next) dropIterator(t, f);
     if (action == ReturnTo::Sent) f.push(result);
     f.nextIp = f.code->at(f.ip).target;
     return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
