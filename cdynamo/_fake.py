@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -134,6 +135,19 @@ def _describe(value: Any, operands: dict[int, Described]):
     return ("namedtuple", type(value), *items)
 
 
+def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """An operand with its leaves replaced."""
+    if isinstance(value, slice):
+        return slice(_mapped(value.start, leaf), _mapped(value.stop, leaf), _mapped(value.step, leaf))
+    if isinstance(value, dict):
+        return {key: _mapped(item, leaf) for key, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(_mapped(item, leaf) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_mapped(item, leaf) for item in value))
+    return leaf(value)
+
+
 def _has_number(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(_has_number(item) for item in value)
@@ -153,6 +167,13 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
         or name in ("setitem", "__setitem__")
         or (getattr(target, "__module__", "") == "_operator" and name.startswith("i") and name not in ("invert", "index", "is_", "is_not", "inv"))
     )
+
+
+def _without_list_of_scalars(target: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`_foreach_addcdiv_` and its like read the numbers of a tensor of them, which a fake one does not have; the result does not show them."""
+    if len(args) == 4 and isinstance(args[3], Described) and getattr(target, "__name__", "").startswith("_foreach_addc"):
+        return (*args[:3], [1.0] * len(args[0]))
+    return args
 
 
 def _is_on_meta(made: dict[int, Any]) -> bool:
@@ -188,21 +209,13 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
             if known is None:
                 known = made[id(value)] = _make_number(mode, value)
             return known
-        if isinstance(value, slice):
-            return slice(fake(value.start), fake(value.stop), fake(value.step))
-        if isinstance(value, dict):
-            return {key: fake(item) for key, item in value.items()}
-        if type(value) in (tuple, list):
-            return type(value)(fake(item) for item in value)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(fake(item) for item in value))
         return value
 
     was_disabled = _log.disabled
     _log.disabled = True
     try:
-        args = fake(args)
-        kwargs = fake(kwargs)
+        args = _mapped(_without_list_of_scalars(target, args), fake)
+        kwargs = _mapped(kwargs, fake)
         with torch.set_grad_enabled(grad_enabled), mode:
             result = getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
         if not with_numbers and ((writable and _narrows(given)) or type(kwargs.get("alpha")) is bool):
@@ -256,19 +269,11 @@ def _eager_error(target: Any, is_method: bool, given: Any, grad_enabled: bool, w
             if id(value) not in made:
                 made[id(value)] = _make_real(value, writable)
             return made[id(value)]
-        if isinstance(value, slice):
-            return slice(real(value.start), real(value.stop), real(value.step))
-        if isinstance(value, dict):
-            return {key: real(item) for key, item in value.items()}
-        if type(value) in (tuple, list):
-            return type(value)(real(item) for item in value)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(real(item) for item in value))
         return value
 
     before = torch.get_rng_state()
     try:
-        args, kwargs = real(given[0]), real(given[1])
+        args, kwargs = _mapped(given[0], real), _mapped(given[1], real)
     except Exception:
         return None
     try:

@@ -8,22 +8,14 @@ from typing import Any
 import torch
 
 
-class Saved:
-    __slots__ = ("data", "was_leaf")
-
-    def __init__(self, data: torch.Tensor, was_leaf: bool) -> None:
-        self.data = data
-        self.was_leaf = was_leaf
-
-
-def copy_of(tensor: torch.Tensor) -> Saved:
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
-        return Saved(tensor.detach().clone(), tensor.is_leaf)
+        return tensor.detach().clone()
 
 
-def put_back(tensor: torch.Tensor, saved: Saved, version: int) -> bool:
+def put_back(tensor: torch.Tensor, data: torch.Tensor, version: int) -> bool:
     with torch.inference_mode(tensor.is_inference()), torch.no_grad():
-        tensor.detach().copy_(saved.data)
+        tensor.detach().copy_(data)
     if version >= 0:
         torch._C._autograd._unsafe_set_version_counter((tensor,), (version,))
     return True

@@ -230,14 +230,13 @@ def cached_property_get(self, instance, owner=None):
     return value
 
 
-def _make_traceback():
-    try:
-        raise ValueError
-    except ValueError as error:
-        return error.__traceback__
+def _suspended_frame():
+    yield sys._getframe()
 
 
-some_traceback = _make_traceback()
+# Of a frame that has no caller: a traceback of one that ran would keep all who were on the stack when this module was loaded.
+_suspended = _suspended_frame()
+some_traceback = types.TracebackType(None, next(_suspended), 0, 1)
 
 
 # ---- groups of exceptions ----

@@ -103,9 +103,7 @@ Value* messageOf(Trace& t, Value* message) {
 // Where the check fails, the graph raises: nothing that came before may be missed, and no handler may wait for it.
 bool maySeeFailure(const Trace& t) {
   if (t.options.fullgraph) return false;
-  for (const FrameState* f = t.frame; f; f = f->parent)
-    if (f->code->handlerOf(f->ip)) return true;
-  return !t.mutated().empty() || !t.effects().empty() || !t.earlyCalls().empty() || !t.settings.changed().empty();
+  return isInsideTry(t) || !t.mutated().empty() || !t.effects().empty() || !t.earlyCalls().empty() || !t.settings.changed().empty();
 }
 
 void recordCheck(Trace& t, PyObject* target, const std::vector<Value*>& operands) {

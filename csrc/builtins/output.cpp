@@ -202,13 +202,6 @@ Value* loggingFunction(Trace& t, CallArgs& a) {
 
 // ---- warnings --------------------------------------------------------------------------------------------------------
 
-// Inside `try` and `with`, a warning that is turned into an error would have to arrive there.
-bool insideHandler(Trace& t) {
-  for (FrameState* f = t.frame; f; f = f->parent)
-    if (f->code->handlerOf(f->ip)) return true;
-  return false;
-}
-
 // Who shows warnings is the module itself, or a list that catch_warnings(record=True) made.
 bool showsPlainly(Trace& t) {
   Value* module = pinnedValue(t, t.keep(checked(PyImport_ImportModule("warnings"))));
@@ -240,7 +233,8 @@ void deferWarning(Trace& t, CallArgs& a) {
 
 Value* warn(Trace& t, CallArgs& a) {
   requireDeferral(t, "warnings.warn()");
-  if (insideHandler(t)) refuse("warnings.warn() inside try or with");
+  // One that is turned into an error would have to arrive there.
+  if (isInsideTry(t)) refuse("warnings.warn() inside try or with");
   if (!showsPlainly(t)) refuse("warnings.warn() shown by other code");
   deferWarning(t, a);
   return t.none();

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/lookup.h"
+#include "builtins/scalar_tensors.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
@@ -180,6 +181,11 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
   auto pin = [&] {
     if (callableValue && callableValue->source) t.identity(callableValue);
   };
+  if (isOperation)
+    if (Value* computed = computeWithScalarTensors(t, callable, args)) {
+      pin();
+      return computed;
+    }
   switch (kind) {
     case TorchKind::No: known = false; return nullptr;
     case TorchKind::Operation: pin(); return recordOp(t, callable, false, args);

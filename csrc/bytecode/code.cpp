@@ -56,6 +56,17 @@ const Handler* Code::handlerOf(InstrIndex i) const {
   return h < 0 ? nullptr : &handlers_[static_cast<size_t>(h)];
 }
 
+bool Code::isInsideTry(InstrIndex i) const {
+  const Handler* h = handlerOf(i);
+  return h && at(h->target).op != Op::StopIterationError;
+}
+
+bool Code::hasTry() const {
+  for (const Handler& h : handlers_)
+    if (at(h.target).op != Op::StopIterationError) return true;
+  return false;
+}
+
 InstrIndex Code::indexOf(ByteOffset offset) const {
   auto unit = static_cast<size_t>(offset.value) / 2;
   return offset.value < 0 || unit >= indexOfUnit_.size() ? -1 : indexOfUnit_[unit];

@@ -32,6 +32,10 @@ class Code {
   // Sorted by start, maximal runs, not overlapping.
   std::span<const Handler> handlers() const { return handlers_; }
   const Handler* handlerOf(InstrIndex i) const;
+  // Whether a handler of the program's own stands around i: not the one that 3.12 puts around the body of each
+  // generator, which only turns StopIteration into RuntimeError.
+  bool isInsideTry(InstrIndex i) const;
+  bool hasTry() const;
   // NULL-free stack depth before instruction i.
   int depthAt(InstrIndex i) const { return depths_[static_cast<size_t>(i)]; }
   int maxDepth() const { return maxDepth_; }

@@ -4,3 +4,8 @@
 #include "internal/pycore_dict.h"
 
 int dictHasOnlyStrKeys(PyObject* dict) { return ((PyDictObject*)dict)->ma_keys->dk_kind != DICT_KEYS_GENERAL; }
+
+PyObject* dictItemByIdentity(PyObject* dict, PyObject* key) {
+  Py_hash_t hash = Py_TYPE(key)->tp_hash == PyBaseObject_Type.tp_hash ? _Py_HashPointer(key) : (Py_hash_t)(intptr_t)key;
+  return _PyDict_GetItem_KnownHash(dict, key, hash);
+}

@@ -11,6 +11,10 @@ extern "C" {
 // True where every key of the dict is an exact str, so that a lookup with a str cannot run anybody's __eq__.
 int dictHasOnlyStrKeys(PyObject* dict);
 
+// The value under a key that hashes by its address: as object.__hash__ does, or, of a type with a hash of its own, as
+// torch.Tensor's, by its id(). Borrowed, or null. Runs no __hash__.
+PyObject* dictItemByIdentity(PyObject* dict, PyObject* key);
+
 #ifdef __cplusplus
 }
 #endif

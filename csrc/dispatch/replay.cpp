@@ -4,6 +4,7 @@
 #include "base/exceptions.h"
 #include "base/lookup.h"
 #include "graph/executable.h"
+#include "torch/memory.h"
 
 namespace cdynamo {
 
@@ -24,19 +25,8 @@ PyObject* runWatched(PyObject* graph, PyObject* const* args, Py_ssize_t count) {
 
 PyMethodDef runWatchedDef = {"graph", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(runWatched)), METH_FASTCALL, nullptr};
 
-// -1: it has none.
-int64_t versionOf(PyObject* tensor) {
-  ObjectRef version = ObjectRef::steal(PyObject_GetAttrString(tensor, "_version"));
-  int64_t number = version ? PyLong_AsLongLong(version.get()) : -1;
-  if (PyErr_Occurred()) PyErr_Clear();
-  return number;
-}
-
-bool isTrue(PyObject* object, const char* attribute) {
-  ObjectRef value = ObjectRef::steal(PyObject_GetAttrString(object, attribute));
-  if (!value) PyErr_Clear();
-  return value.get() == Py_True;
-}
+// Bytes of a call's inputs that may be copied before the graph runs. Above it an error goes straight to the caller, as torch.compile's do.
+constexpr int64_t kMostCopied = 1 << 20;
 
 // A function of cdynamo._replay, called; null where it raised, with the error cleared.
 ObjectRef helped(const char* name, PyObject* a = nullptr, PyObject* b = nullptr, PyObject* c = nullptr) {
@@ -68,12 +58,16 @@ bool isGraphFailure() {
 }
 
 BeforeGraph::BeforeGraph(const ReplayPlan& plan, PyObject* const* inputs) : plan_(plan) {
+  int64_t bytes = 0;
+  for (uint32_t i : plan.written) bytes += memoryOf(inputs[i]).size();
+  bool copies = plan.saves && bytes <= kMostCopied;
   for (uint32_t i : plan.written) {
     Written& w = written_.emplace_back();
     w.tensor = ObjectRef::share(inputs[i]);
     w.version = versionOf(inputs[i]);
-    w.requiresGrad = isTrue(inputs[i], "requires_grad");
-    if (plan.saves) complete_ &= static_cast<bool>(w.copy = helped("copy_of", inputs[i]));
+    w.requiresGrad = requiresGrad(inputs[i]);
+    w.isLeaf = isLeaf(inputs[i]);
+    if (copies) complete_ &= static_cast<bool>(w.copy = helped("copy_of", inputs[i]));
   }
   if (plan.draws) complete_ &= static_cast<bool>(torchState_ = helped("torch_state"));
   if (plan.drawsInPython) complete_ &= static_cast<bool>(pythonState_ = helped("python_state"));
@@ -85,8 +79,8 @@ bool BeforeGraph::putBack() {
     if (!done) break;
     if (!w.copy && !plan_.hidden && w.version >= 0 && versionOf(w.tensor.get()) == w.version) continue;
     ObjectRef version = ObjectRef::steal(PyLong_FromLongLong(w.version));
-    done = version && w.copy && isTrue(w.tensor.get(), "is_leaf") == isTrue(w.copy.get(), "was_leaf") &&
-           isTrue(w.tensor.get(), "requires_grad") == w.requiresGrad && helped("put_back", w.tensor.get(), w.copy.get(), version.get());
+    done = version && w.copy && isLeaf(w.tensor.get()) == w.isLeaf && requiresGrad(w.tensor.get()) == w.requiresGrad &&
+           helped("put_back", w.tensor.get(), w.copy.get(), version.get());
   }
   if (done && torchState_) done = static_cast<bool>(helped("set_torch_state", torchState_.get()));
   if (done && pythonState_) done = static_cast<bool>(helped("set_python_state", pythonState_.get()));

@@ -11,7 +11,7 @@ namespace cdynamo {
 // Decided when the capture is made.
 struct ReplayPlan {
   bool wanted = false;            // something would be lost if the error went straight to the caller
-  bool saves = false;             // an operation may fail on data after a write: inputs that the graph writes to are copied before it
+  bool saves = false;             // an operation may fail on data after a write: inputs that the graph writes to are copied before it, if small
   bool hidden = false;            // some write cannot be told by a tensor's version
   bool draws = false;             // the graph draws random numbers of torch
   bool drawsInPython = false;     // the code before the graph draws some of module random
@@ -34,7 +34,7 @@ class BeforeGraph {
   struct Written {
     ObjectRef tensor, copy;
     int64_t version = -1;
-    bool requiresGrad = false;
+    bool requiresGrad = false, isLeaf = false;
   };
   const ReplayPlan& plan_;
   std::vector<Written> written_;

@@ -43,6 +43,7 @@ struct Node {
   ResultMeta result;
   const TracePlace* place = nullptr;
   bool switchesMode = false;       // a call that only changes torch's state (grad mode, autocast)
+  bool writesHidden = false;       // to running statistics, weights or lists of tensors, without telling autograd
   bool cut = false;                // moved to a body (graph/body.h), or the input of one: no node of this graph any more
   const Source* source = nullptr;  // Placeholder
   int32_t earlyCall = -1;          // Placeholder without a source: number of the call whose result it is

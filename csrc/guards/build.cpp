@@ -24,6 +24,7 @@ class ProgramBuilder {
     program_->globals_ = globals;
     guardGlobals_ = guardGlobals;
     collectSources();
+    noteTypesOfSources();
     placeRegisters();
     convertFacts();
     noteKnownTypes();
@@ -80,7 +81,42 @@ class ProgramBuilder {
     if (!last.empty()) levels_.push_back(std::move(last));
   }
 
-  // Registers are numbered in the order in which a run makes them valid: by level, items of dicts before live loads.
+  // What the facts say of the types of sources, by id.
+  void noteTypesOfSources() {
+    typeOfSource_.assign(needed_.size(), nullptr);
+    for (const Fact& fact : facts_.facts())
+      if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor)
+        typeOfSource_[fact.source->id] = reinterpret_cast<PyTypeObject*>(fact.object.get());
+  }
+
+  // baseType: null where it is not known.
+  static Op loadOf(SourceKind kind, PyTypeObject* baseType) {
+    switch (kind) {
+      case SourceKind::Local: return Op::LoadLocal;
+      case SourceKind::Function: return Op::LoadFunction;
+      case SourceKind::ClosureCell: return Op::LoadClosureCell;
+      case SourceKind::CellContents: return Op::LoadCell;
+      case SourceKind::InstanceDict: return baseType && dictSlotOffset(baseType) ? Op::LoadDictSlot : Op::LoadInstanceDict;
+      case SourceKind::KeyedItem: return Op::LoadKeyedItem;
+      case SourceKind::SequenceItem: return Op::LoadSequenceItem;
+      case SourceKind::Attr: return Op::LoadAttr;
+      case SourceKind::Type: return Op::LoadType;
+      case SourceKind::DequeItem: return Op::LoadDequeItem;
+      case SourceKind::WeakReferent: return Op::LoadWeakReferent;
+      case SourceKind::Arithmetic: return Op::LoadArithmetic;
+      case SourceKind::Handled: return Op::LoadHandled;
+      case SourceKind::NumberTensor: return Op::LoadNumberTensor;
+      case SourceKind::IteratorItem: return Op::LoadIteratorItem;
+      case SourceKind::IteratorPart: return Op::LoadIteratorPart;
+      case SourceKind::ArrayTensor: return Op::LoadArrayTensor;
+      case SourceKind::Pinned:
+      case SourceKind::DictItem: break;
+    }
+    return Op::LoadLocal;  // not loaded: valid from the start, or with its dict
+  }
+
+  // Registers are numbered in the order in which a run makes them valid: by level, items of dicts before live loads, those in the
+  // order of the operations. So all registers below one that is being loaded are valid.
   void placeRegisters() {
     auto& sources = program_->sources_;
     for (size_t level = 0; level < levels_.size(); level++) {
@@ -105,8 +141,8 @@ class ProgramBuilder {
 
   std::tuple<int, int, int32_t> orderKey(const Source* source) const {
     int32_t base = source->base ? registerOf_[source->base->id] : -1;
-    if (source->kind == SourceKind::DictItem) return {0, 0, base};
-    return {1, static_cast<int>(source->kind), base};
+    if (source->kind == SourceKind::DictItem || source->kind == SourceKind::Pinned) return {0, source->kind == SourceKind::Pinned, base};
+    return {1, static_cast<int>(loadOf(source->kind, source->base ? typeOfSource_[source->base->id] : nullptr)), base};
   }
 
   // A range of an int that a later fact narrows.
@@ -255,30 +291,16 @@ class ProgramBuilder {
   void addLoad(uint32_t reg) {
     const Source& s = source(static_cast<int32_t>(reg));
     uint32_t base = s.base ? number(s.base) : 0;
-    auto load = [&](Op op, int64_t operand) { at(s.id, op).push_back({base, reg, {.number = operand}}); };
-    switch (s.kind) {
-      case SourceKind::Local: return load(Op::LoadLocal, s.index);
-      case SourceKind::Function: return load(Op::LoadFunction, 0);
-      case SourceKind::ClosureCell: return load(Op::LoadClosureCell, s.index);
-      case SourceKind::CellContents: return load(Op::LoadCell, 0);
-      case SourceKind::Pinned:
-      case SourceKind::DictItem: return;
-      case SourceKind::InstanceDict: {
-        ptrdiff_t offset = knownType_[base] ? dictSlotOffset(knownType_[base]) : 0;
-        return load(offset ? Op::LoadDictSlot : Op::LoadInstanceDict, offset);
-      }
-      case SourceKind::SequenceItem: return load(Op::LoadSequenceItem, s.index);
-      case SourceKind::Attr: return at(s.id, Op::LoadAttr).push_back({base, reg, {.object = s.object}});
-      case SourceKind::Type: return load(Op::LoadType, 0);
-      case SourceKind::DequeItem: return load(Op::LoadDequeItem, s.index);
-      case SourceKind::WeakReferent: return load(Op::LoadWeakReferent, 0);
-      case SourceKind::Arithmetic:
-        return at(s.id, Op::LoadArithmetic).push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
-      case SourceKind::Handled: return load(Op::LoadHandled, 0);
-      case SourceKind::NumberTensor: return load(Op::LoadNumberTensor, 0);
-      case SourceKind::IteratorItem: return load(Op::LoadIteratorItem, s.index);
-      case SourceKind::IteratorPart: return load(Op::LoadIteratorPart, s.index);
-      case SourceKind::ArrayTensor: return load(Op::LoadArrayTensor, 0);
+    if (s.kind == SourceKind::Pinned || s.kind == SourceKind::DictItem) return;
+    PyTypeObject* baseType = s.base ? knownType_[base] : nullptr;
+    Op op = loadOf(s.kind, baseType);
+    auto& steps = at(s.id, op);
+    switch (op) {
+      case Op::LoadAttr: return steps.push_back({base, reg, {.object = s.object}});
+      case Op::LoadArithmetic: return steps.push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
+      case Op::LoadKeyedItem: return steps.push_back({base, reg, {.number = number(s.other)}});
+      case Op::LoadDictSlot: return steps.push_back({base, reg, {.number = dictSlotOffset(baseType)}});
+      default: return steps.push_back({base, reg, {.number = s.index}});
     }
   }
 
@@ -306,6 +328,7 @@ class ProgramBuilder {
     if (fact.kind == FactKind::AbcToken) return other(0, index);
     if (fact.kind == FactKind::Present) return;                                    // reading it is the check
     if (fact.kind == FactKind::Written || fact.kind == FactKind::Overlap) return;  // in the memory guard
+    if (fact.kind == FactKind::DistinctKey) return program_->distinctKeys_.push_back(static_cast<uint32_t>(fact.reg));
     if (isDictItem(fact.reg) && followsFromIdentity(fact)) return ownerGroup(fact.reg).facts.push_back(index);
     uint32_t reg = static_cast<uint32_t>(fact.reg);
     int32_t level = source(fact.reg).id;
@@ -330,6 +353,7 @@ class ProgramBuilder {
       case FactKind::DistinctObjects:
         level = std::max(level, source(fact.other).id);
         return withNumber(fact.kind == FactKind::SameObject ? Op::SameObject : Op::DistinctObjects, fact.other);
+      case FactKind::LacksKey: return other(std::max(level, source(fact.other).id), index);
       default: return other(level, index);
     }
   }
@@ -376,6 +400,7 @@ class ProgramBuilder {
       if (group > first) program_->batches_.push_back({Op::DictVersions, static_cast<uint32_t>(first), static_cast<uint32_t>(group)});
     }
     if (!program_->memory_.empty()) program_->batches_.push_back({Op::Memory, 0, 0});
+    if (program_->distinctKeys_.size() > 1) program_->batches_.push_back({Op::DistinctKeys, 0, 0});
   }
 
   void emitBatch(Op op, const std::vector<Step>& steps) {
@@ -385,6 +410,11 @@ class ProgramBuilder {
     auto& all = program_->steps_;
     uint32_t begin = static_cast<uint32_t>(all.size());
     all.insert(all.end(), steps.begin(), steps.end());
+    for (const Step& step : steps) {
+      if (op > Op::LoadArrayTensor) break;
+      CD_CHECK(static_cast<int64_t>(step.aux) > lastLoaded_, "registers are not loaded in their order");
+      lastLoaded_ = step.aux;
+    }
     program_->batches_.push_back({op, begin, static_cast<uint32_t>(all.size())});
   }
 
@@ -421,6 +451,8 @@ class ProgramBuilder {
   std::vector<int32_t> registerOf_;    // by the table's source id
   std::vector<const Source*> needed_;  // by id; null: not needed
   std::vector<std::vector<const Source*>> levels_;
+  std::vector<PyTypeObject*> typeOfSource_;  // by the table's source id
+  int64_t lastLoaded_ = -1;
   std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register
   std::vector<bool> knownTensor_;         // by register

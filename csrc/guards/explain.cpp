@@ -43,6 +43,8 @@ const char* factLabel(FactKind kind) {
     case FactKind::EqualsConstant: return "EQUALS_MATCH";
     case FactKind::Length: return "LENGTH_CHECK";
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
+    case FactKind::LacksKey: return "DICT_NOT_CONTAINS";
+    case FactKind::DistinctKey: return "NO_OBJECT_ALIASING";
     case FactKind::Present: return "DICT_CONTAINS";
     case FactKind::DictKeys: return "DICT_KEYS_MATCH";
     case FactKind::SetEquals: return "SET_MATCH";
@@ -90,8 +92,11 @@ class Explainer {
         const Source& item = program_.sources_[static_cast<size_t>(fact.reg)];
         std::string base = name(static_cast<int32_t>(item.base - program_.sources_.data()));
         if (item.kind == SourceKind::IteratorItem) return "___items_left(" + base + ") > " + std::to_string(item.index);
+        if (item.kind == SourceKind::KeyedItem) return name(static_cast<int32_t>(item.other - program_.sources_.data())) + " in " + base;
         return "___dict_contains(" + reprOf(item.object) + ", " + base + ")";
       }
+      case FactKind::LacksKey: return name(fact.other) + " not in " + subject;
+      case FactKind::DistinctKey: return subject + " is none of the other keys";
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
@@ -247,6 +252,7 @@ class Explainer {
       case SourceKind::Pinned: return source.object == program_.rootGlobals_ ? "GlobalsGuardAccessor" : "PinnedGuardAccessor";
       case SourceKind::InstanceDict: return "GetGenericDictGuardAccessor";
       case SourceKind::DictItem: return "DictGetItemGuardAccessor(" + reprOf(source.object) + ")";
+      case SourceKind::KeyedItem: return "DictGetItemGuardAccessor(" + name(static_cast<int32_t>(source.other - program_.sources_.data())) + ")";
       case SourceKind::SequenceItem: return "SequenceGetItemGuardAccessor" + index;
       case SourceKind::DequeItem: return "DequeGetItemGuardAccessor" + index;
       case SourceKind::Attr: return "GetAttrGuardAccessor(" + strOf(source.object) + ")";
@@ -297,6 +303,7 @@ class Explainer {
       case SourceKind::Pinned: return ObjectRef::share(source.object);
       case SourceKind::InstanceDict: return ObjectRef::share(readInstanceDict(base));
       case SourceKind::DictItem: return ObjectRef::share(readDictItem(base, source.object));
+      case SourceKind::KeyedItem: return ObjectRef::share(other ? readKeyedItem(base, other) : nullptr);
       case SourceKind::SequenceItem: return ObjectRef::share(readSequenceItem(base, source.index));
       case SourceKind::Attr: return readAttr(base, source.object);
       case SourceKind::Type: return ObjectRef::share(Py_TYPE(base));
@@ -321,6 +328,7 @@ class Explainer {
     std::string base = source->base ? name(number(source->base)) : "";
     switch (source->kind) {
       case SourceKind::DictItem: return "___dict_contains(" + reprOf(source->object) + ", " + base + ")";
+      case SourceKind::KeyedItem: return name(number(source->other)) + " in " + base;
       case SourceKind::SequenceItem:
       case SourceKind::DequeItem: return "len(" + base + ") > " + std::to_string(source->index);
       case SourceKind::Attr: return "hasattr(" + base + ", " + reprOf(source->object) + ")";
@@ -360,6 +368,17 @@ class Explainer {
       case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
       case FactKind::Length: return unless(rawLength(subject) == fact.number, std::to_string(rawLength(subject)));
       case FactKind::DictLacks: return unless(PyDict_Check(subject) && !readDictItem(subject, object), "");
+      case FactKind::LacksKey: {
+        PyObject* key = value(fact.other);
+        if (key == nullptr) return absent(fact.other);
+        return unless(PyDict_Check(subject) && !readKeyedItem(subject, key), "");
+      }
+      case FactKind::DistinctKey: {
+        for (uint32_t reg : program_.distinctKeys_)
+          if (static_cast<int32_t>(reg) != fact.reg && value(static_cast<int32_t>(reg)) == subject)
+            return condition(fact) + "  # actual: it is " + name(static_cast<int32_t>(reg));
+        return {};
+      }
       case FactKind::DictKeys: {
         ObjectRef keys = ObjectRef::steal(PyDict_Check(subject) ? PyMapping_Keys(subject) : nullptr);
         if (!keys) PyErr_Clear();

@@ -78,6 +78,8 @@ void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& met
   if (facts_.size() > before) tensors_.push_back(meta);
 }
 void FactList::sameObject(const Source* a, const Source* b) { add({.kind = FactKind::SameObject, .source = a, .otherSource = b}); }
+void FactList::lacksKey(const Source* dict, const Source* key) { add({.kind = FactKind::LacksKey, .source = dict, .otherSource = key}); }
+void FactList::distinctKey(const Source* key) { add({.kind = FactKind::DistinctKey, .source = key}); }
 void FactList::distinctObjects(const Source* a, const Source* b) { add({.kind = FactKind::DistinctObjects, .source = a, .otherSource = b}); }
 void FactList::written(const Source* s) { add({.kind = FactKind::Written, .source = s}); }
 void FactList::overlap(const Source* a, const Source* b, int64_t distance) {

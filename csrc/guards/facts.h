@@ -17,6 +17,8 @@ enum class FactKind : uint8_t {
   EqualsConstant,   // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
   Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
   DictLacks,        // dict source has no key object
+  LacksKey,         // dict source has no key that is the object otherSource
+  DistinctKey,      // source is none of the other sources that are distinct keys
   Present,          // source, an item of a dict, can be read
   DictKeys,         // dict source has exactly the keys of tuple object, in that order
   SetEquals,        // set source equals the frozenset object
@@ -68,6 +70,8 @@ class FactList {
   void functionIs(const Source* s, PyObject* function);
   void tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta);
   void sameObject(const Source* a, const Source* b);
+  void lacksKey(const Source* dict, const Source* key);
+  void distinctKey(const Source* key);
   void distinctObjects(const Source* a, const Source* b);
   void lacksAttr(const Source* s, PyObject* name);
   void written(const Source* s);

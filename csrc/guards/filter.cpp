@@ -36,7 +36,11 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
 ObjectRef walk(const Source* source, const FrameInputs& inputs, PyObject* values) {
   ObjectRef base = source->base ? walk(source->base, inputs, values) : nullptr;
   ObjectRef other = source->other ? walk(source->other, inputs, values) : nullptr;
-  ObjectRef own = other && base ? compute(static_cast<Arithmetic>(source->index), base.get(), other.get()) : step(source, base.get(), inputs);
+  ObjectRef own;
+  if (source->kind == SourceKind::KeyedItem)
+    own = ObjectRef::share(other && base ? readKeyedItem(base.get(), other.get()) : nullptr);
+  else
+    own = other && base ? compute(static_cast<Arithmetic>(source->index), base.get(), other.get()) : step(source, base.get(), inputs);
   if (own) checkedStatus(PyList_Append(values, own.get()));
   return own;
 }

@@ -26,9 +26,16 @@ void MemoryGuard::add(uint32_t reg, bool isWritten) {
   if (isWritten) std::swap(registers_.back(), registers_[writtenCount_++]);
 }
 
-std::vector<MemoryGuard::Overlap> MemoryGuard::overlaps(PyObject* const* registers) const {
-  std::vector<MemoryExtent> extents;
-  for (uint32_t reg : registers_) extents.push_back(memoryOf(registers[reg]));
+std::vector<MemoryExtent> MemoryGuard::extents(PyObject* const* registers) const {
+  std::vector<MemoryExtent> found;
+  found.reserve(registers_.size());
+  for (uint32_t reg : registers_) found.push_back(memoryOf(registers[reg]));
+  return found;
+}
+
+std::vector<MemoryGuard::Overlap> MemoryGuard::overlaps(PyObject* const* registers) const { return overlaps(registers, extents(registers)); }
+
+std::vector<MemoryGuard::Overlap> MemoryGuard::overlaps(PyObject* const* registers, const std::vector<MemoryExtent>& extents) const {
   std::unordered_multimap<const void*, size_t> written;
   for (size_t i = 0; i < writtenCount_; i++) written.emplace(extents[i].storage, i);
   std::vector<Overlap> found;
@@ -58,14 +65,15 @@ bool MemoryGuard::holds(PyObject* const* registers) {
 
 bool MemoryGuard::compareAll(PyObject* const* registers) {
   storages_.clear();
-  std::vector<Overlap> now = overlaps(registers);
+  std::vector<MemoryExtent> memory = extents(registers);
+  std::vector<Overlap> now = overlaps(registers, memory);
   if (now.size() != expected_.size()) return false;
   for (const Overlap& overlap : now)
     if (!contains(expected_, overlap)) return false;
   written_.clear();
   shares_ = false;
-  for (size_t i = 0; i < registers_.size(); i++) {
-    const void* storage = memoryOf(registers[registers_[i]]).storage;
+  for (size_t i = 0; i < memory.size(); i++) {
+    const void* storage = memory[i].storage;
     if (i < writtenCount_)
       shares_ |= !written_.insert(storage).second;
     else

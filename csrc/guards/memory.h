@@ -32,6 +32,8 @@ class MemoryGuard {
   bool firstMiss(PyObject* const* registers, Overlap& out, bool& overlapsNow) const;
 
  private:
+  std::vector<MemoryExtent> extents(PyObject* const* registers) const;
+  std::vector<Overlap> overlaps(PyObject* const* registers, const std::vector<MemoryExtent>& extents) const;
   bool compareAll(PyObject* const* registers);
 
   std::vector<uint32_t> registers_;  // those that are written first

@@ -184,6 +184,10 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           regs[step->aux] = temporaries.back().get();
         }
         break;
+      case Op::LoadKeyedItem:
+        for (; step != end; step++)
+          if ((regs[step->aux] = readKeyedItem(regs[step->reg], regs[step->word.number])) == nullptr) return false;
+        break;
       case Op::LoadArithmetic:
         // Numbers are no concern of the collector: nothing runs here.
         for (; step != end; step++) {
@@ -295,6 +299,9 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
       case Op::Memory:
         if (!memory_.holds(regs)) return false;
         break;
+      case Op::DistinctKeys:
+        if (!keysAreDistinct(state)) return false;
+        break;
       case Op::GlobalStateIs:
         if (!globalStateMatches(globals_)) return false;
         break;
@@ -360,6 +367,8 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
         return false;
       }
       return true;
+    case FactKind::LacksKey: return PyDict_Check(value) && !readKeyedItem(value, regs[fact.other]);
+    case FactKind::DistinctKey: return false;  // in keysAreDistinct
     case FactKind::DictKeys:
       if (PyODict_Check(value)) holdRegisters(regs, validBelow, temporaries);  // its iterator is allocated
       return dictKeysAre(value, fact.object.get());
@@ -417,6 +426,23 @@ bool GuardProgram::learnTensor(TensorGuard& guard, const GuardFact& fact, PyObje
   learned.sizes = expected.sizes;
   learned.strides = expected.strides;
   guard = learned;
+  return true;
+}
+
+bool GuardProgram::keysAreDistinct(State& state) const {
+  size_t count = distinctKeys_.size(), same = 0;
+  if (state.keys.size() == count)
+    while (same < count && state.registers[distinctKeys_[same]] == state.keys[same]) same++;
+  if (same == count) return true;
+  std::unordered_set<PyObject*> seen;
+  state.keys.clear();
+  for (uint32_t reg : distinctKeys_) {
+    if (!seen.insert(state.registers[reg]).second) {
+      state.keys.clear();
+      return false;
+    }
+    state.keys.push_back(state.registers[reg]);
+  }
   return true;
 }
 

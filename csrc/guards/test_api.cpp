@@ -48,6 +48,7 @@ const Source* readSource(SourceTable& table, PyObject* tuple) {
   if (kind == "contents") return table.cellContents(base);
   if (kind == "dict") return table.instanceDict(base);
   if (kind == "item") return table.dictItem(base, item(tuple, 2));
+  if (kind == "keyed") return table.keyedItem(base, readSource(table, item(tuple, 2)));
   if (kind == "seq") return table.sequenceItem(base, static_cast<int32_t>(intItem(tuple, 2)));
   if (kind == "attr") return table.attr(base, item(tuple, 2));
   if (kind == "type") return table.type(base);
@@ -78,6 +79,8 @@ void readFact(SourceTable& table, FactList& facts, PyObject* tuple) {
   if (kind == "set") return facts.setEquals(source, operand);
   if (kind == "function") return facts.functionIs(source, operand);
   if (kind == "same") return facts.sameObject(source, readSource(table, operand));
+  if (kind == "lacks_key") return facts.lacksKey(source, readSource(table, operand));
+  if (kind == "key") return facts.distinctKey(source);
   if (kind == "distinct") return facts.distinctObjects(source, readSource(table, operand));
   if (kind == "lacks_attr") return facts.lacksAttr(source, operand);
   if (kind == "truth") return facts.truth(source, operand == Py_True);

@@ -121,7 +121,7 @@ void close(Trace& t, GeneratorValue* g) {
 
 bool mustBeClosed(GeneratorValue* g) {
   if (!g->frame || g->running || g->finished || !g->started) return false;
-  if (g->frame->code->handlerOf(g->frame->ip)) return true;
+  if (g->frame->code->isInsideTry(g->frame->ip)) return true;
   for (Value* v : g->frame->stack)
     if (v->kind == Kind::Generator && mustBeClosed(as<GeneratorValue>(v))) return true;
   return false;
@@ -139,7 +139,7 @@ void checkDropped(Trace& t, Value* v) {
   if (!g->frame) {
     t.typeOf(g);
     ObjectRef code = ObjectRef::steal(iteratorPart(g->real.get(), kGeneratorCode));
-    quiet = code && decode(reinterpret_cast<PyCodeObject*>(code.get())).handlers().empty();
+    quiet = code && !decode(reinterpret_cast<PyCodeObject*>(code.get())).hasTry();
     if (quiet) t.facts.identityIs(t.sources.iteratorPart(g->source, kGeneratorCode), code.get());
   }
   if (!quiet) unsupported(BreakReason::UnsupportedMutation, "dropping a generator, which may run code when it dies");

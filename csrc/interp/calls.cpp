@@ -510,6 +510,9 @@ PyObject* autogradOperation(const Trace& t) {
 
 // What a compiled callable stands for: inside a capture it is traced like any other code. Null for everything else.
 Value* originalOfCompiled(Trace& t, InstanceValue* v) {
+  static PyObject* scripted = importedObject("torch.jit", "ScriptFunction");
+  if (v->real && reinterpret_cast<PyObject*>(v->type) == scripted && PyObject_HasAttrString(v->real.get(), "_torchdynamo_inline"))
+    return getAttr(t, v, "_torchdynamo_inline");
   if (!v->real || std::strncmp(v->type->tp_name, "cdynamo._C.Compiled", 19) != 0) return nullptr;
   return getAttr(t, v, std::strcmp(v->type->tp_name, "cdynamo._C.CompiledModuleCall") == 0 ? "module" : "_torchdynamo_orig_callable");
 }

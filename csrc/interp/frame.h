@@ -73,6 +73,9 @@ Signal runFrame(Trace& t, FrameState& f);
 // Raises an exception at the point where a suspended frame stands, and goes on.
 Signal throwInto(Trace& t, FrameState& f, Value* exception);
 
+// Whether some frame that runs now stands inside try or with.
+bool isInsideTry(const Trace& t);
+
 // Where the frame is a forward() of an nn.Module: notes the module for nn_module_stack.
 void noteModuleFrame(Trace& t, FrameState& f);
 

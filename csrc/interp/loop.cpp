@@ -203,6 +203,12 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
 
 }  // namespace
 
+bool isInsideTry(const Trace& t) {
+  for (const FrameState* f = t.frame; f; f = f->parent)
+    if (f->code->isInsideTry(f->ip)) return true;
+  return false;
+}
+
 Signal runFrame(Trace& t, FrameState& f) { return run(t, f, nullptr); }
 Signal throwInto(Trace& t, FrameState& f, Value* exception) { return run(t, f, exception); }
 

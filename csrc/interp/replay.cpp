@@ -1,82 +1,15 @@
 #include "interp/replay.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <unordered_set>
 
 #include "bytecode/code.h"
+#include "interp/op_names.h"
 #include "torch/types.h"
 
 namespace cdynamo {
 
 namespace {
-
-std::string nameOf(const Node& node) {
-  ObjectRef name = PyUnicode_Check(node.target.get()) ? node.target : ObjectRef::steal(PyObject_GetAttrString(node.target.get(), "__name__"));
-  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  PyErr_Clear();
-  return text ? text : "";
-}
-
-template <size_t N>
-bool hasPart(const std::string& name, const std::array<const char*, N>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return name.find(part) != std::string::npos; });
-}
-
-// Operations whose kernels look at the data and refuse some: indices, labels, matrices that have no inverse, checks.
-bool mayFailOnData(const Node& node) {
-  static constexpr std::array parts = {"embedding",
-                                       "gather",
-                                       "scatter",
-                                       "index",
-                                       "take",
-                                       "put",
-                                       "nll_loss",
-                                       "cross_entropy",
-                                       "ctc_loss",
-                                       "cholesky",
-                                       "inv",
-                                       "solve",
-                                       "eig",
-                                       "svd",
-                                       "qr",
-                                       "lstsq",
-                                       "det",
-                                       "matrix",
-                                       "linalg",
-                                       "one_hot",
-                                       "multinomial",
-                                       "bernoulli",
-                                       "poisson",
-                                       "assert",
-                                       "check",
-                                       "bincount",
-                                       "hist",
-                                       "getitem",
-                                       "setitem",
-                                       "floor_div",
-                                       "remainder",
-                                       "mod",
-                                       "binary_cross_entropy",
-                                       "repeat_interleave",
-                                       "segment",
-                                       "searchsorted",
-                                       "masked",
-                                       "unpool"};
-  return hasPart(nameOf(node), parts);
-}
-
-// Kernels that write to running statistics, weights or lists of tensors without saying so to autograd.
-bool writesUnseen(const Node& node) {
-  static constexpr std::array parts = {"batch_norm", "instance_norm", "embedding", "_fused", "_foreach"};
-  return hasPart(nameOf(node), parts) || isTorchOperatorType(Py_TYPE(node.target.get()));
-}
-
-bool drawsRandomNumbers(const Node& node) {
-  static constexpr std::array parts = {"rand",      "dropout", "bernoulli", "multinomial", "normal", "uniform",    "exponential", "cauchy",
-                                       "geometric", "poisson", "rrelu",     "gumbel",      "sample", "fractional", "attention",   "init"};
-  return hasPart(nameOf(node), parts);
-}
 
 std::string textAttribute(PyObject* object, const char* attribute) {
   ObjectRef value = ObjectRef::steal(PyObject_GetAttrString(object, attribute));
@@ -86,7 +19,7 @@ std::string textAttribute(PyObject* object, const char* attribute) {
 }
 
 // Whether code of the user's runs in the graph, which may do more than compute tensors.
-bool runsUserCode(const Node& node) {
+bool runsUserCode(const Node& node, const std::string& name) {
   PyObject* target = node.target.get();
   if (PyUnicode_Check(target)) return false;
   if (isTorchOperatorType(Py_TYPE(target))) {
@@ -94,13 +27,13 @@ bool runsUserCode(const Node& node) {
     return space != "aten" && space != "prims" && space != "prim";
   }
   if (PyFunction_Check(target)) return textAttribute(target, "__module__").compare(0, 5, "torch") != 0;
-  return nameOf(node) == "apply";
+  return name == "apply";
 }
 
 // Whether a handler could see the error: some frame of the operation's has one somewhere.
 bool isInsideTry(const Node& node) {
   for (const TracePlace* at = node.place; at; at = at->caller)
-    if (at->code && decode(reinterpret_cast<PyCodeObject*>(at->code)).handlers().size() > 0) return true;
+    if (at->code && decode(reinterpret_cast<PyCodeObject*>(at->code)).hasTry()) return true;
   return false;
 }
 
@@ -113,17 +46,19 @@ ReplayPlan planReplay(Trace& t, const Graph& graph, bool leavesState) {
   plan.wanted = leavesState || !t.effects().empty() || !t.mutated().empty() || !t.enteredStates().empty() ||
                 std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) { return isCall(node) && isInsideTry(node); });
   if (!plan.wanted) return plan;
+  std::unordered_set<const Source*> written;
+  for (const TensorValue* tensor : t.writtenTensors()) written.insert(tensor->source);
   uint32_t input = 0;
   for (const Node& node : nodes) {
     if (node.op == NodeOp::Placeholder) {
-      for (TensorValue* written : t.writtenTensors())
-        if (written->source == node.source && node.source) plan.written.push_back(input);
+      if (node.source && written.count(node.source)) plan.written.push_back(input);
       input++;
     } else if (isCall(node)) {
-      plan.draws |= drawsRandomNumbers(node);
-      plan.saves |= mayFailOnData(node);
-      plan.hidden |= writesUnseen(node);
-      if (runsUserCode(node)) return {};
+      std::string name = opName(node.target.get(), node.op == NodeOp::CallMethod);
+      if (runsUserCode(node, name)) return {};
+      plan.draws |= drawsRandomNumbers(name);
+      plan.saves |= mayFailOnData(name);
+      plan.hidden |= node.writesHidden;
     }
   }
   plan.saves &= !plan.written.empty();

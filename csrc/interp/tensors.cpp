@@ -5,6 +5,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/op_names.h"
 #include "interp/overlap.h"
 #include "interp/protocol.h"
 #include "shapes/infer.h"
@@ -182,80 +183,6 @@ Value* valueOf(Trace& t, Node* node, const ResultMeta& result) {
   }
 }
 
-// The name of an operation: of the method, or of the function.
-std::string nameOf(PyObject* target, bool isMethod) {
-  ObjectRef owned = isMethod ? ObjectRef::share(target) : ObjectRef::steal(PyObject_GetAttrString(target, "__name__"));
-  const char* name = owned && PyUnicode_Check(owned.get()) ? PyUnicode_AsUTF8(owned.get()) : nullptr;
-  PyErr_Clear();
-  return name ? name : "";
-}
-
-// In-place operations by their name; and_, or_, ... of module operator are none.
-bool givesSelf(const std::string& name) {
-  return name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_' && name != "and_" && name != "or_" && name != "not_" && name != "is_";
-}
-
-// Operations whose result may share its operand's memory.
-bool mayGiveView(const std::string& name) {
-  static const std::unordered_map<std::string, bool> names = [] {
-    std::unordered_map<std::string, bool> made;
-    for (const char* n : {"getitem",
-                          "getattr",
-                          "view",
-                          "view_as",
-                          "reshape",
-                          "reshape_as",
-                          "t",
-                          "transpose",
-                          "permute",
-                          "unsqueeze",
-                          "squeeze",
-                          "expand",
-                          "expand_as",
-                          "flatten",
-                          "ravel",
-                          "narrow",
-                          "select",
-                          "unfold",
-                          "chunk",
-                          "split",
-                          "split_with_sizes",
-                          "unbind",
-                          "tensor_split",
-                          "hsplit",
-                          "vsplit",
-                          "dsplit",
-                          "swapaxes",
-                          "swapdims",
-                          "movedim",
-                          "moveaxis",
-                          "diagonal",
-                          "real",
-                          "imag",
-                          "view_as_real",
-                          "view_as_complex",
-                          "unflatten",
-                          "as_strided",
-                          "broadcast_to",
-                          "adjoint",
-                          "alias",
-                          "contiguous",
-                          "detach",
-                          "to",
-                          "type_as",
-                          "numpy_T",
-                          "broadcast_tensors",
-                          "meshgrid",
-                          "unsafe_chunk",
-                          "unsafe_split",
-                          "values",
-                          "indices"})
-      made[n] = true;
-    return made;
-  }();
-  return names.count(name) != 0;
-}
-
 void noteViews(Trace& t, Value* result, TensorValue* base) {
   if (result->kind == Kind::Tensor && result != base) {
     as<TensorValue>(result)->base = base;
@@ -325,8 +252,7 @@ bool writesHidden(PyObject* target, const std::string& name, const CallArgs& arg
   return name.compare(0, 6, "_fused") == 0 || (name.compare(0, 8, "_foreach") == 0 && name.back() == '_');
 }
 
-void noteHiddenWrites(Trace& t, PyObject* target, const std::string& name, const CallArgs& args) {
-  if (!writesHidden(target, name, args)) return;
+void noteHiddenWrites(Trace& t, const CallArgs& args) {
   auto note = [&](TensorValue* tensor) { t.noteTensorWrite(tensor); };
   for (Value* v : args.args) forEachTensor(v, note);
   for (const auto& [key, v] : args.kwargs) forEachTensor(v, note);
@@ -408,8 +334,9 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   }
   if (after && writesWhatItReads(args))
     unsupported(BreakReason::ViewMetadataChange, "an in-place operation that reads another part of the memory it writes to");
-  std::string name = nameOf(target, isMethod);
-  noteHiddenWrites(t, target, name, args);
+  std::string name = opName(target, isMethod);
+  bool hidden = writesHidden(target, name, args);
+  if (hidden) noteHiddenWrites(t, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
     // What it returns is the operand itself, with its new shape.
     if (!after) after = result.tensor;
@@ -418,6 +345,7 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   }
   Node* node = t.graph.add(isMethod ? NodeOp::CallMethod : NodeOp::CallFunction, ObjectRef::share(target), std::move(operands), std::move(keywords));
   node->place = t.place;
+  node->writesHidden = hidden;
   node->result = std::move(result);
   if (after && !args.args.empty() && isTensor(args.args[0])) {
     auto* self = as<TensorValue>(args.args[0]);

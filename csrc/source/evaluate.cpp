@@ -33,6 +33,13 @@ PyObject* readDictItem(PyObject* dict, PyObject* key) {
   return value;
 }
 
+PyObject* readKeyedItem(PyObject* dict, PyObject* key) {
+  if (!PyDict_Check(dict)) return nullptr;
+  PyObject* value = dictItemByIdentity(dict, key);
+  if (value == nullptr && PyErr_Occurred()) PyErr_Clear();
+  return value;
+}
+
 PyObject* readInstanceDict(PyObject* object) { return instanceDict(object); }
 
 SlotRead readSlot(PyObject* object, PyObject* name) {

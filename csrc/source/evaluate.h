@@ -14,6 +14,7 @@ PyObject* readClosureCell(PyObject* function, int32_t index);
 PyObject* readCell(PyObject* cell);
 PyObject* readSequenceItem(PyObject* sequence, int32_t index);
 PyObject* readDictItem(PyObject* dict, PyObject* key);
+PyObject* readKeyedItem(PyObject* dict, PyObject* key);  // by the key's identity
 PyObject* readInstanceDict(PyObject* object);
 
 // New references.

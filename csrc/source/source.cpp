@@ -39,6 +39,7 @@ const Source* SourceTable::pinned(PyObject* object) { return intern(SourceKind::
 const Source* SourceTable::cellContents(const Source* base) { return intern(SourceKind::CellContents, 0, base, nullptr); }
 const Source* SourceTable::instanceDict(const Source* base) { return intern(SourceKind::InstanceDict, 0, base, nullptr); }
 const Source* SourceTable::dictItem(const Source* base, PyObject* key) { return intern(SourceKind::DictItem, 0, base, key); }
+const Source* SourceTable::keyedItem(const Source* base, const Source* key) { return intern(SourceKind::KeyedItem, 0, base, nullptr, key); }
 const Source* SourceTable::sequenceItem(const Source* base, int32_t i) { return intern(SourceKind::SequenceItem, i, base, nullptr); }
 const Source* SourceTable::dequeItem(const Source* base, int32_t i) { return intern(SourceKind::DequeItem, i, base, nullptr); }
 const Source* SourceTable::attr(const Source* base, PyObject* name) { return intern(SourceKind::Attr, 0, base, name); }
@@ -103,6 +104,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
       }
       if (s->base->kind == SourceKind::InstanceDict) return sourceName(s->base->base, localNames, rootGlobals) + "." + strOf(s->object);
       return sourceName(s->base, localNames, rootGlobals) + "[" + reprOf(s->object) + "]";
+    case SourceKind::KeyedItem: return sourceName(s->base, localNames, rootGlobals) + "[" + sourceName(s->other, localNames, rootGlobals) + "]";
     case SourceKind::SequenceItem:
     case SourceKind::DequeItem: return sourceName(s->base, localNames, rootGlobals) + "[" + std::to_string(s->index) + "]";
     case SourceKind::Attr: return sourceName(s->base, localNames, rootGlobals) + "." + strOf(s->object);

@@ -21,6 +21,7 @@ enum class SourceKind : uint8_t {
   Pinned,        // object: held by the capture itself (types, functions found on types, modules, globals dictionaries)
   InstanceDict,  // base.__dict__, the real dictionary of an instance
   DictItem,      // dict.__getitem__(base, object), also for subclasses of dict; object is a hashable constant
+  KeyedItem,     // the item of dict base whose key is the object `other`, of a type that hashes by identity
   SequenceItem,  // item number index of a list or tuple (or a subclass), read as CPython's C code does
   Attr,          // getattr(base, object), only where that runs no Python code (slots, C descriptors, module attributes)
   Type,          // type(base)
@@ -44,7 +45,7 @@ struct Source {
   int32_t id = 0;
   const Source* base = nullptr;   // null for roots
   PyObject* object = nullptr;     // borrowed: the table owns it
-  const Source* other = nullptr;  // Arithmetic: the right operand
+  const Source* other = nullptr;  // Arithmetic: the right operand; KeyedItem: the key
 };
 
 // SourceTable::name without the table: for those who keep copies of sources. rootGlobals is only compared.
@@ -63,6 +64,7 @@ class SourceTable {
   const Source* cellContents(const Source* base);
   const Source* instanceDict(const Source* base);
   const Source* dictItem(const Source* base, PyObject* key);
+  const Source* keyedItem(const Source* base, const Source* key);
   const Source* sequenceItem(const Source* base, int32_t i);
   const Source* dequeItem(const Source* base, int32_t i);
   const Source* attr(const Source* base, PyObject* name);

@@ -26,6 +26,15 @@ MemoryExtent memoryOf(PyObject* tensor) {
   return extent;
 }
 
+int64_t versionOf(PyObject* tensor) {
+  const at::Tensor& self = THPVariable_Unpack(tensor);
+  return self.is_inference() ? -1 : self._version();
+}
+
+bool requiresGrad(PyObject* tensor) { return THPVariable_Unpack(tensor).requires_grad(); }
+
+bool isLeaf(PyObject* tensor) { return THPVariable_Unpack(tensor).is_leaf(); }
+
 size_t firstMoved(PyObject* const* values, const uint32_t* registers, const void* const* storages, size_t from, size_t count) {
   for (size_t i = from; i < count; i++)
     if (storageOf(implOf(values[registers[i]])) != storages[i]) return i;

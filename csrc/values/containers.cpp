@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cpython/compat.h"
+#include "source/evaluate.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 #include "values/trace.h"
@@ -152,25 +153,32 @@ void Trace::setCell(CellValue* c, Value* v) {
 DictKey Trace::identityKey(Value* key, PyObject* object) {
   if (!object || !key->source) return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
   // Two inputs that are two keys must still be two objects when the capture is used again.
-  bool known = false;
-  for (Value* other : identityKeys_) known |= other == key;
-  if (!known) {
-    if (identityKeys_.size() > 200) unsupported(BreakReason::HashOrCompare, "very many objects as keys");
-    for (Value* other : identityKeys_) facts.distinctObjects(key->source, other->source);
-    identityKeys_.push_back(key);
-    journal.onRollback([this] { identityKeys_.pop_back(); });
+  if (identityKeys_.insert(key).second) {
+    facts.distinctKey(key->source);
+    journal.onRollback([this, key] { identityKeys_.erase(key); });
   }
   Py_hash_t hash = PyObject_Hash(object);
   if (hash == -1 && PyErr_Occurred()) raiseCurrent(*this);
   return {key, object, hash};
 }
 
-// A key that stands for an existing object by identity is looked up among existing keys: it must be that object again.
+// A key that stands for an existing object by identity is looked up among keys that are known: it must be that object again.
 void Trace::pinKey(const DictKey& k) {
   if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
-  if (isTensor(k.value)) unsupported(BreakReason::TensorKey, "a tensor as key of an existing dict or set");
   if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
 }
+
+namespace {
+
+// Whether a key is an existing object that hashes and compares by identity, reached by a source.
+bool standsForItself(const DictKey& k) {
+  if (!k.value || !k.constant || !k.value->source || k.asked) return false;
+  if (isTensor(k.value)) return as<TensorValue>(k.value)->real == k.constant;
+  return k.value->kind == Kind::Instance && as<InstanceValue>(k.value)->real.get() == k.constant &&
+         Py_TYPE(k.constant)->tp_hash == PyBaseObject_Type.tp_hash;
+}
+
+}  // namespace
 
 DictKey Trace::keyOf(Value* key) {
   PyObject* c = constant(key);
@@ -193,6 +201,12 @@ DictKey Trace::keyOf(Value* key) {
     }
     case Kind::Tensor: {
       auto* tensor = as<TensorValue>(key);
+      // By its id, unless a subclass has other ideas.
+      static PyObject* name = PyUnicode_InternFromString("__hash__");
+      PyTypeObject* type = typeOf(key);
+      PyObject* method = typeLookup(type, name);
+      if (method != typeLookup(tensorType(), name)) unsupported(BreakReason::TensorKey, "a key of a tensor class with a __hash__ of its own");
+      facts.typeLookup(type, name, method);
       return identityKey(tensor, tensor->real);
     }
     case Kind::Tuple:
@@ -284,17 +298,22 @@ void addEntry(DictValue* d, const DictKey& k, Value* v, bool written) {
 
 Value* Trace::dictGet(DictValue* d, const DictKey& given) {
   const DictKey k = given.asked || d->asks ? resolve(d, given) : given;
-  if (d->real) pinKey(k);
+  const bool byIdentity = d->real && !d->complete && d->source && standsForItself(k);
+  if (d->real && !byIdentity) pinKey(k);
   auto found = d->index.find(k);
   if (found != d->index.end()) return d->entries[found->second].value;
   if (d->complete) return nullptr;
   if (!k.constant) return nullptr;  // a real dict cannot hold an object that the trace made; others are rare enough to miss
-  PyObject* held = PyDict_GetItemWithError(d->real.get(), k.constant);
+  PyObject* held = byIdentity ? readKeyedItem(d->real.get(), k.constant) : PyDict_GetItemWithError(d->real.get(), k.constant);
   if (held == nullptr && PyErr_Occurred()) raiseCurrent(*this);
-  if (d->source) {
-    if (held == nullptr) facts.dictLacks(d->source, k.constant);
+  if (d->source && held == nullptr) {
+    if (byIdentity)
+      facts.lacksKey(d->source, k.value->source);
+    else
+      facts.dictLacks(d->source, k.constant);
   }
-  const Source* item = held ? sources.dictItem(d->source, k.constant) : nullptr;
+  const Source* item = nullptr;
+  if (held) item = byIdentity ? sources.keyedItem(d->source, k.value->source) : sources.dictItem(d->source, k.constant);
   if (item && d->source) facts.present(item);
   Value* v = held ? wrap(held, item) : nullptr;
   DictKey stored = k;
@@ -374,6 +393,7 @@ void Trace::complete(DictValue* d) {
     if (found != first.end()) {
       used[found->second] = true;
       DictEntry copy = old[found->second];
+      pinKey(copy.key);
       if (!copy.key.value) copy.key.value = realShared(key);
       entries.push_back(copy);
       continue;

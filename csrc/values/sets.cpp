@@ -54,10 +54,15 @@ void Trace::load(SetValue* s) {
   });
 }
 
+void Trace::pinItem(const DictKey& k) {
+  if (k.value && k.constant && isTensor(k.value)) unsupported(BreakReason::TensorKey, "a tensor as item of an existing set");
+  pinKey(k);
+}
+
 bool Trace::setHas(SetValue* s, const DictKey& given) {
   load(s);
   const DictKey k = resolve(s, given);
-  if (s->real) pinKey(k);
+  if (s->real) pinItem(k);
   return s->index.count(k) != 0;
 }
 
@@ -97,7 +102,7 @@ void Trace::insert(SetValue* s, const DictKey& k) {
 bool Trace::setDiscard(SetValue* s, const DictKey& given) {
   load(s);
   const DictKey k = resolve(s, given);
-  if (s->real) pinKey(k);
+  if (s->real) pinItem(k);
   if (!s->index.count(k)) return false;
   touch(s);
   journal.onRollback([s, items = s->items, index = s->index] {

@@ -274,7 +274,8 @@ class Trace {
   void fillSet(SetValue* s, PyObject* set);
   DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
-  std::vector<Value*> identityKeys_;
+  void pinItem(const DictKey& key);  // of a set
+  std::unordered_set<const Value*> identityKeys_;
   std::vector<std::unique_ptr<Value>> arena_;
   std::vector<std::unique_ptr<TracePlace>> places_;
   std::vector<ObjectRef> kept_;

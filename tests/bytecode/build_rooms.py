@@ -4,6 +4,7 @@ the rest of the engine (and on a Python without torch). `python build_rooms.py` 
 import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -33,19 +34,21 @@ def build():
     if library.exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
+    work = pathlib.Path(tempfile.mkdtemp(dir=folder))  # of this process: several may build at once
     include = ["-I", str(csrc), "-isystem", sysconfig.get_paths()["include"]]
 
     def compile_one(source):
-        out = folder / (source.parent.name + "_" + source.name + ".o")
+        out = work / (source.parent.name + "_" + source.name + ".o")
         compiler = ["gcc"] if source.suffix == ".c" else ["g++", "-std=c++20"]
         _run([*compiler, *flags, *include, "-c", str(source), "-o", str(out)])
         return str(out)
 
     with ThreadPoolExecutor(2) as pool:
         objects = list(pool.map(compile_one, sources))
-    partial = str(library) + ".partial"
-    _run(["g++", *flags, "-shared", "-o", partial, *objects])
-    os.replace(partial, library)
+    linked = work / library.name
+    _run(["g++", *flags, "-shared", "-o", str(linked), *objects])
+    os.replace(linked, library)
+    shutil.rmtree(work)
     return folder
 
 

@@ -2,8 +2,11 @@
 
 import contextlib
 
+import pytest
 import torch
 from differ import Cases, Setup, t
+
+import cdynamo
 
 cases = Cases()
 case, scenario = cases.case, cases.scenario
@@ -252,6 +255,21 @@ def module_with_running_statistics():
     torch.manual_seed(0)
     module = Counting()
     return Setup(module.forward, lambda: (indices(0, 1),), lambda: (module.calls, module.norm.running_mean, module.norm.num_batches_tracked))
+
+
+@pytest.mark.parametrize("size, undone", [(100, True), (1 << 20, False)])
+def test_only_small_inputs_are_copied_for_it(size, undone):
+    """A cache of gigabytes is not copied in each call for an error that may come: then it surfaces as the graph left things."""
+
+    def f(cache, i, log):
+        log.append("called")
+        cache.add_(1)
+        return cache[i]
+
+    cache, log = torch.zeros(size), []
+    with pytest.raises(IndexError, match="out of bounds"):
+        cdynamo.compile(f, backend="eager")(cache, torch.tensor([size + 5]), log)
+    assert (log == ["called"]) == undone and cache[0] == 1
 
 
 test_lang_run_time_errors = cases.as_test(__name__)

@@ -259,7 +259,7 @@ def scripted(x: torch.Tensor):
     return x.sin() + 1
 
 
-@case(lambda: (t(3),), skip="UnsupportedDescriptor")
+@case(lambda: (t(3),), ops=["mul", "sin", "add", "mul"])
 def scripted_function(x):
     return scripted(x * 2) * 2
 

@@ -141,6 +141,7 @@ def executed_opcodes(case):
         given = setup.args()
         args, kwargs = given if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict) else (given, {})
         before = sys.gettrace()
+        sys._getframe().f_trace_opcodes = True  # CPython 3.12 asks for it when the tracer is set
         sys.settrace(trace)
         try:
             setup.after(setup.fn(*args, **kwargs))
