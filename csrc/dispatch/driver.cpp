@@ -149,7 +149,8 @@ class Driver {
     for (; count > 0; count--) {
       ActiveFrame& f = frames_.back();
       ObjectRef generator = std::move(f.generator);
-      raiser_ = f.at && !f.values.empty() && !f.at->locals.empty() && f.at->locals[0] == 0 ? f.values[0] : ObjectRef();
+      bool hasSelf = f.at && !f.values.empty() && !f.at->locals.empty() && f.at->locals[0] == 0;
+      raiser_ = hasSelf && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_AttributeError) ? f.values[0] : ObjectRef();
       frames_.pop_back();
       if (generator) leaveByException(generator.get());
     }
@@ -474,7 +475,7 @@ class Driver {
   int limit_;
   HandledException handled_;
   std::vector<ActiveFrame> frames_;
-  ObjectRef raiser_;             // the first argument of the frame that the pending exception has left last
+  ObjectRef raiser_;             // the first argument of the frame that the pending AttributeError has left last
   bool generatorEnded_ = false;  // the last value that goOnEagerly gave is what a generator returned
 };
 
