@@ -1,7 +1,6 @@
 #include "guards/program.h"
 
 #include "base/error.h"
-#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "cpython/iterators.h"
@@ -466,22 +465,12 @@ bool GuardProgram::canEverHold() const {
   return true;
 }
 
-namespace {
-
-// Modules, each of which has captures of its own. Other objects may be new in every call.
-bool livesLong(PyObject* object) {
-  static auto* module = reinterpret_cast<PyTypeObject*>(importedObject("torch.nn", "Module"));
-  return object && PyObject_TypeCheck(object, module);
-}
-
-}  // namespace
-
 bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
   for (const GuardFact& fact : facts_) {
     if (fact.kind != FactKind::IdentityIs || !fact.object.isWeak()) continue;
     const Source& source = sources_[static_cast<size_t>(fact.reg)];
     if (source.kind != SourceKind::Local || source.index >= inputs.localCount) continue;
-    if (inputs.locals[source.index] != fact.object.get() && livesLong(fact.object.get())) return false;
+    if (inputs.locals[source.index] != fact.object.get()) return false;
   }
   return true;
 }

@@ -332,9 +332,10 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   } catch (ShapeUnknown& unknown) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
-  if (after && writesWhatItReads(args))
-    unsupported(BreakReason::ViewMetadataChange, "an in-place operation that reads another part of the memory it writes to");
   std::string name = opName(target, isMethod);
+  // An assignment to items writes to a part that it finds itself.
+  if (after && name != "setitem" && name != "__setitem__" && writesWhatItReads(args))
+    unsupported(BreakReason::ViewMetadataChange, "an in-place operation that reads another part of the memory it writes to");
   bool hidden = writesHidden(target, name, args);
   if (hidden) noteHiddenWrites(t, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {
