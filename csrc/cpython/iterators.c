@@ -87,18 +87,13 @@ typedef struct {
 } DequeIterator;
 
 typedef struct {
-  PyObject_HEAD PyObject* element;
-  Py_ssize_t left;  // negative: for ever
-} Repeat;
-
-typedef struct {
   PyObject_HEAD Py_ssize_t number;  // PY_SSIZE_T_MAX: the long one counts
   PyObject* longNumber;
   PyObject* longStep;
 } Count;
 
 static PyTypeObject *strIterator, *asciiIterator, *bytesIterator;
-static PyTypeObject *dequeType, *dequeIterator, *dequeReversed, *repeatType, *countType;
+static PyTypeObject *dequeType, *dequeIterator, *dequeReversed, *countType;
 
 // A type of a module, kept for good; null where it is none.
 static PyTypeObject* typeOf(const char* module, const char* name) {
@@ -124,7 +119,6 @@ static void findTypes(void) {
   dequeType = typeOf("_collections", "deque");
   dequeIterator = typeOf("_collections", "_deque_iterator");
   dequeReversed = typeOf("_collections", "_deque_reverse_iterator");
-  repeatType = typeOf("itertools", "repeat");
   countType = typeOf("itertools", "count");
   PyErr_Clear();
 }
@@ -155,7 +149,6 @@ IteratorShape iteratorShape(PyTypeObject* type) {
                 : isDictIterator(type)     ? sizeof(DictIterator)
                 : isSequenceIterator(type) ? sizeof(SequenceIterator)
                 : isDequeIterator(type)    ? sizeof(DequeIterator)
-                : type == repeatType       ? sizeof(Repeat)
                 : type == countType        ? sizeof(Count)
                                            : 0;
   return size && isSized(type, size) ? kIteratorOfItems : kIteratorUnknown;
@@ -217,7 +210,6 @@ PyObject* iteratorPart(PyObject* it, int part) {
       found = type == &PySetIter_Type ? ((SetIterator*)it)->set
               : isDictIterator(type)  ? ((DictIterator*)it)->dict
               : isDequeIterator(type) ? (PyObject*)((DequeIterator*)it)->deque
-              : type == repeatType    ? ((Repeat*)it)->element
                                       : ((SequenceIterator*)it)->sequence;
       break;
     case kIteratorGenerator: {
@@ -315,13 +307,6 @@ static int peekDeque(DequeIterator* it, Py_ssize_t k, PyObject** item) {
   return 1;
 }
 
-static int peekRepeat(Repeat* it, Py_ssize_t k, PyObject** item) {
-  if (it->left >= 0 && k >= it->left) return 0;
-  *item = it->element;
-  Py_INCREF(*item);
-  return 1;
-}
-
 static int peekCount(Count* it, Py_ssize_t k, PyObject** item) {
   if (it->longNumber || it->number >= PY_SSIZE_T_MAX - k) return -1;
   return gave(PyLong_FromSsize_t(it->number + k), item);
@@ -335,7 +320,6 @@ int peekIterator(PyObject* it, Py_ssize_t k, PyObject** item) {
   if (type == &PySetIter_Type) return peekSet((SetIterator*)it, k, item);
   if (isDictIterator(type)) return peekDict((DictIterator*)it, k, item);
   if (isDequeIterator(type)) return peekDeque((DequeIterator*)it, k, item);
-  if (type == repeatType) return peekRepeat((Repeat*)it, k, item);
   if (type == countType) return peekCount((Count*)it, k, item);
   return peekSequence((SequenceIterator*)it, k, item);
 }

@@ -31,7 +31,6 @@ KINDS = {
     "deque": lambda: iter(collections.deque([1, t(3), 3, 4])),
     "deque_half": lambda: advanced(iter(collections.deque(range(150))), 60),
     "deque_reversed": lambda: advanced(reversed(collections.deque(range(150))), 70),
-    "repeat": lambda: itertools.repeat(t(3), 3),
     "nested_map": lambda: map(lambda v: v * 2, map(lambda v: v + 1, iter([1, 2, 3]))),
 }
 PAIRS = {
@@ -82,9 +81,9 @@ for name, make in PAIRS.items():
     add_kind(name, make, True)
 
 
-@case(lambda: (t(3), zip([1, 2], itertools.count(5)), itertools.repeat(2)))
-def endless_ones(x, pairs, twos):
-    return [x * a * b * next(twos) for a, b in pairs], next(twos)
+@case(lambda: (t(3), zip([1, 2], itertools.count(5)), itertools.count(2)))
+def endless_ones(x, pairs, numbers):
+    return [x * a * b * next(numbers) for a, b in pairs], next(numbers)
 
 
 @scenario(skip="UnsupportedNext")
