@@ -203,9 +203,7 @@ class Driver {
   }
 
   // The local that the instruction gives another value or none; -1: it leaves all alone.
-  static int rebinds(const Instr& in) {
-    return in.op == Op::StoreFast || in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear ? in.arg : -1;
-  }
+  static int rebinds(const Instr& in) { return in.op == Op::StoreFast || in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear ? in.arg : -1; }
 
   // Locals that cannot be read any more are left behind. Not those whose death could be seen, now or by the call that has them on its
   // stack: eager keeps them until the frame ends.

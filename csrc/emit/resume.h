@@ -38,11 +38,11 @@ struct ResumeStep {
 struct ResumePoint {
   std::shared_ptr<const Code> code;
   InstrIndex index = 0;
-  std::vector<int> locals;  // plain slots that are carried
-  std::vector<bool> stack;  // by slot: carried, or (false) the mark of an unbound local
-  bool handled = false;     // an exception is being handled that was not when the frame started
-  size_t stackValues = 0;   // carried stack slots
-  size_t cells = 0;         // how many travel apart
+  std::vector<int> locals;      // plain slots that are carried
+  std::vector<bool> stack;      // by slot: carried, or (false) the mark of an unbound local
+  bool handled = false;         // an exception is being handled that was not when the frame started
+  size_t stackValues = 0;       // carried stack slots
+  size_t cells = 0;             // how many travel apart
   PointsOfCode* all = nullptr;  // where it lives
 
   size_t valueCount() const { return locals.size() + stackValues + handled; }
@@ -72,8 +72,8 @@ struct ResumePoint {
 
 enum class LocalState : uint8_t { Unbound, Bound, Kept };
 
-// The point for this state, always the same object for the same state while anyone holds a point of the code. `locals` and `stack` are by slot. A bound local that
-// cannot be read any more is not carried, unless it is kept for its object's sake: eager would not let that die here.
+// The point for this state, always the same object for the same state while anyone holds a point of the code. `locals` and `stack` are by slot. A
+// bound local that cannot be read any more is not carried, unless it is kept for its object's sake: eager would not let that die here.
 PointRef resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& locals, std::vector<bool> stack, bool handled);
 // The same point with more locals carried, which cannot be read any more.
 const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slots);

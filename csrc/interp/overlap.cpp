@@ -12,8 +12,9 @@ const TensorValue* rootOf(const TensorValue* tensor) {
 }
 
 bool isOtherView(const TensorValue* self, const TensorValue* other) {
-  return self != other && rootOf(self) == rootOf(other) && !(self->meta.sizes == other->meta.sizes && self->meta.strides == other->meta.strides &&
-                                                             self->meta.storageOffset == other->meta.storageOffset);
+  return self != other && rootOf(self) == rootOf(other) &&
+         !(self->meta.sizes == other->meta.sizes && self->meta.strides == other->meta.strides &&
+           self->meta.storageOffset == other->meta.storageOffset);
 }
 
 // Elements of the storage behind the last one of a dense tensor.

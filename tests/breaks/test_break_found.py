@@ -32,7 +32,7 @@ def with_arguments(function, *arguments):
 def strict_zip_raises_in_a_comprehension(x, items, n):
     def counted(n):
         for i in range(n):
-            yield i
+            yield i + 0
 
     y = x * 2
     made = [lambda a, z=z: a + z for z in ([p - q for p, q in zip(items, counted(n), strict=True)] * 2)[:3]]
@@ -46,7 +46,7 @@ def tensor_error_in_a_generator():
 
         def steps(count=3):
             for _ in range(count):
-                w = (((v + v) + (v + v)) + ((v + v) + (v + y)))  # noqa: UP034
+                w = ((v + v) + (v + v)) + ((v + v) + (v + y))
                 yield w
 
         return list(steps())
@@ -61,10 +61,12 @@ def tensor_error_in_a_generator():
 def iterator_over_another_kind_of_sequence():
     def run(x, items):
         own = [1, 2, 3]
-        made = set([p - q for p, q in zip(own, items)]) | {1, 2}
+        made = set([p - q for p, q in zip(own, items)]) | {1, 2}  # noqa: C403
         return x * len(made), made
 
-    return with_arguments(run, lambda: (t(3), [3, 1, 2]), lambda: (t(3), (1, 2)), lambda: (t(3), {1: 2, 3: 4}), lambda: (t(3), {5, 6}), lambda: (t(3), "ab"))
+    return with_arguments(
+        run, lambda: (t(3), [3, 1, 2]), lambda: (t(3), (1, 2)), lambda: (t(3), {1: 2, 3: 4}), lambda: (t(3), {5, 6}), lambda: (t(3), "ab")
+    )
 
 
 # ---- cells, and what dies ------------------------------------------------------------------------------------------------
