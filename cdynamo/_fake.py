@@ -218,6 +218,11 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
         kwargs = _mapped(kwargs, fake)
         with torch.set_grad_enabled(grad_enabled), mode:
             result = getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
+        if not with_numbers and ((writable and _narrows(given)) or type(kwargs.get("alpha")) is bool):
+            # Fake tensors' mul_ takes what torch's would not cast, and their add any alpha.
+            real = _eager_error(target, is_method, given, grad_enabled, writable)
+            if real is not None:
+                return ("raise", real.with_traceback(None))
         return _describe(result, operands)
     except _unknown_errors as error:
         return ("unknown", f"{type(error).__name__}: {error}")
@@ -237,6 +242,15 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
         return ("unknown", f"{type(error).__name__}: {error}")
     finally:
         _log.disabled = was_disabled
+
+
+def _narrows(given: Any) -> bool:
+    """Whether a tensor of integers is written to by an operation on numbers that are none."""
+    args, kwargs = given
+    if not (args and isinstance(args[0], Described)) or args[0].meta.dtype.is_floating_point or args[0].meta.dtype.is_complex:
+        return False
+    others = (*args[1:], *kwargs.values())
+    return any(type(v) in (float, complex) or (isinstance(v, Described) and v.meta.dtype.is_floating_point) for v in others)
 
 
 _MOST_BYTES = 1 << 28

@@ -1,6 +1,7 @@
 // The extension module cdynamo._C: each room adds its own part.
 #include "base/error.h"
 #include "bytecode/python_api.h"
+#include "dispatch/dead_codes.h"
 #include "dispatch/types.h"
 #include "graph/executable.h"
 #include "guards/test_api.h"
@@ -25,6 +26,7 @@ int execModule(PyObject* module) {
     addDispatchTypes(module);
     addBreakFunctions(module);
     addCaptureFunctions(module);
+    watchCollections();
     return 0;
   } catch (const PythonError&) {
   } catch (const EngineError& error) {

@@ -107,13 +107,21 @@ TorchKind classify(PyObject* callable) {
   return TorchKind::No;
 }
 
+// Functions of modules and of static types: not a bound method, which would keep its object alive, nor a function of the program.
+bool livesForever(PyObject* callable, TorchKind kind) {
+  if (!PyCFunction_Check(callable)) return kind != TorchKind::No && kind != TorchKind::Disabled && kind != TorchKind::LruCache;
+  PyObject* self = reinterpret_cast<PyCFunctionObject*>(callable)->m_self;
+  if (!self || PyModule_Check(self)) return true;
+  return PyType_Check(self) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(self), Py_TPFLAGS_HEAPTYPE);
+}
+
 TorchKind cachedKind(PyObject* callable) {
   // Callables live as long as the table: a map from an address alone could meet a new object at an old one.
   static std::unordered_map<PyObject*, TorchKind> known;
   auto found = known.find(callable);
   if (found != known.end()) return found->second;
   TorchKind kind = classify(callable);
-  if (kind != TorchKind::No || PyCFunction_Check(callable)) known.emplace(ObjectRef::share(callable).release(), kind);
+  if (livesForever(callable, kind)) known.emplace(ObjectRef::share(callable).release(), kind);
   return kind;
 }
 

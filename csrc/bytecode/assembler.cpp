@@ -149,13 +149,17 @@ void Assembler::copyCode(const Code& code, std::span<const Label> labels, std::s
   }
 }
 
-void Assembler::prologue() {
+void Assembler::makeCells() {
   int free = 0;
   for (const CodeSpec::Variable& variable : spec_.localsplus) free += (variable.kind & kLocalsplusFree) != 0;
   if (free > 0) emit(Op::CopyFreeVars, free);
   for (size_t slot = 0; slot < spec_.localsplus.size(); ++slot) {
     if ((spec_.localsplus[slot].kind & kLocalsplusCell) != 0) emit(Op::MakeCell, static_cast<int>(slot));
   }
+}
+
+void Assembler::prologue() {
+  makeCells();
   emit(Op::Resume, 0);
 }
 

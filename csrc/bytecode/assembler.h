@@ -92,6 +92,7 @@ class Assembler {
 
   // CopyFreeVars, MakeCell for each cell, Resume 0: what a function starts with.
   void prologue();
+  void makeCells();  // without Resume
 
   void loadFast(int slot) { emit(Op::LoadFast, slot); }
   void storeFast(int slot) { emit(Op::StoreFast, slot); }

@@ -92,6 +92,18 @@ void clearDecodeCache() {
   old.swap(cache());
 }
 
+std::vector<std::shared_ptr<const Code>> uncallableCodes() {
+  std::vector<std::shared_ptr<const Code>> found;
+  for (const auto& [code, decoded] : cache())
+    if (Py_REFCNT(code) == 1) found.push_back(decoded);
+  return found;
+}
+
+bool dropDecoded(const std::shared_ptr<const Code>& code) {
+  if (Py_REFCNT(code->pyCode()) != 1 || code.use_count() != 2) return false;
+  return cache().erase(code->pyCode()) != 0;
+}
+
 std::string dump(const Code& code) {
   std::string out;
   for (InstrIndex i = 0; i < code.size(); ++i) {

@@ -91,6 +91,10 @@ class Code {
 const Code& decode(PyCodeObject* code);
 std::shared_ptr<const Code> decodeShared(PyCodeObject* code);
 void clearDecodeCache();
+// Code objects that nothing holds but their decoded form: nobody can call them any more.
+std::vector<std::shared_ptr<const Code>> uncallableCodes();
+// Drops such a one where nobody but the caller holds its decoded form. False where somebody does.
+bool dropDecoded(const std::shared_ptr<const Code>& code);
 
 // One line per instruction: index, op, operand, jump target, handler. For logs and text goldens.
 std::string dump(const Code& code);

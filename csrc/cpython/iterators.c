@@ -58,7 +58,50 @@ typedef struct {
   PyObject* one;
 } Enumerate;
 
+enum { kDequeBlock = 64 };
+
+typedef struct DequeBlock {
+  struct DequeBlock* left;
+  PyObject* items[kDequeBlock];
+  struct DequeBlock* right;
+} DequeBlock;
+
+typedef struct {
+  PyObject_VAR_HEAD DequeBlock* leftBlock;
+  DequeBlock* rightBlock;
+  Py_ssize_t leftIndex;
+  Py_ssize_t rightIndex;
+  size_t state;  // moves with each change
+  Py_ssize_t most;
+  Py_ssize_t freeCount;
+  DequeBlock* freeBlocks[16];
+  PyObject* weakReferences;
+} Deque;
+
+typedef struct {
+  PyObject_HEAD DequeBlock* block;
+  Py_ssize_t index;
+  Deque* deque;
+  size_t state;
+  Py_ssize_t left;
+} DequeIterator;
+
+typedef struct {
+  PyObject_HEAD Py_ssize_t number;  // PY_SSIZE_T_MAX: the long one counts
+  PyObject* longNumber;
+  PyObject* longStep;
+} Count;
+
 static PyTypeObject *strIterator, *asciiIterator, *bytesIterator;
+static PyTypeObject *dequeType, *dequeIterator, *dequeReversed, *countType;
+
+// A type of a module, kept for good; null where it is none.
+static PyTypeObject* typeOf(const char* module, const char* name) {
+  PyObject* from = PyImport_ImportModule(module);
+  PyObject* found = from ? PyObject_GetAttrString(from, name) : NULL;
+  Py_XDECREF(from);
+  return found && PyType_Check(found) ? (PyTypeObject*)found : NULL;
+}
 
 // Types that the C API does not name.
 static void findTypes(void) {
@@ -73,6 +116,10 @@ static void findTypes(void) {
     Py_XDECREF(iterator);
     Py_XDECREF(samples[i]);
   }
+  dequeType = typeOf("_collections", "deque");
+  dequeIterator = typeOf("_collections", "_deque_iterator");
+  dequeReversed = typeOf("_collections", "_deque_reverse_iterator");
+  countType = typeOf("itertools", "count");
   PyErr_Clear();
 }
 
@@ -86,6 +133,11 @@ static int isSequenceIterator(PyTypeObject* type) {
          type == asciiIterator || type == bytesIterator;
 }
 
+static int isDequeIterator(PyTypeObject* type) {
+  findTypes();
+  return (type == dequeIterator || type == dequeReversed) && dequeType && dequeType->tp_basicsize == (Py_ssize_t)sizeof(Deque);
+}
+
 IteratorShape iteratorShape(PyTypeObject* type) {
   if (type == &PyGen_Type) return kIteratorGenerator;
   if (type == &PyZip_Type) return isSized(type, sizeof(Zip)) ? kIteratorZip : kIteratorUnknown;
@@ -96,6 +148,8 @@ IteratorShape iteratorShape(PyTypeObject* type) {
                 : type == &PySetIter_Type  ? sizeof(SetIterator)
                 : isDictIterator(type)     ? sizeof(DictIterator)
                 : isSequenceIterator(type) ? sizeof(SequenceIterator)
+                : isDequeIterator(type)    ? sizeof(DequeIterator)
+                : type == countType        ? sizeof(Count)
                                            : 0;
   return size && isSized(type, size) ? kIteratorOfItems : kIteratorUnknown;
 }
@@ -152,9 +206,10 @@ PyObject* iteratorPart(PyObject* it, int part) {
       return number;
     }
     case kIteratorOfItems:
-      if (part != 0 || type == &PyRangeIter_Type) return NULL;
+      if (part != 0 || type == &PyRangeIter_Type || type == countType) return NULL;
       found = type == &PySetIter_Type ? ((SetIterator*)it)->set
               : isDictIterator(type)  ? ((DictIterator*)it)->dict
+              : isDequeIterator(type) ? (PyObject*)((DequeIterator*)it)->deque
                                       : ((SequenceIterator*)it)->sequence;
       break;
     case kIteratorGenerator: {
@@ -237,6 +292,26 @@ static int peekSet(SetIterator* it, Py_ssize_t k, PyObject** item) {
   return 1;
 }
 
+static int peekDeque(DequeIterator* it, Py_ssize_t k, PyObject** item) {
+  if (k >= it->left) return 0;
+  if (!it->deque || it->deque->state != it->state) return -1;
+  DequeBlock* block = it->block;
+  Py_ssize_t at = it->index;
+  if (Py_TYPE(it) == dequeIterator) {
+    for (at += k; at >= kDequeBlock; at -= kDequeBlock) block = block->right;
+  } else {
+    for (at -= k; at < 0; at += kDequeBlock) block = block->left;
+  }
+  *item = block->items[at];
+  Py_INCREF(*item);
+  return 1;
+}
+
+static int peekCount(Count* it, Py_ssize_t k, PyObject** item) {
+  if (it->longNumber || it->number >= PY_SSIZE_T_MAX - k) return -1;
+  return gave(PyLong_FromSsize_t(it->number + k), item);
+}
+
 int peekIterator(PyObject* it, Py_ssize_t k, PyObject** item) {
   *item = NULL;
   PyTypeObject* type = Py_TYPE(it);
@@ -244,6 +319,8 @@ int peekIterator(PyObject* it, Py_ssize_t k, PyObject** item) {
   if (type == &PyRangeIter_Type) return peekRange((RangeIterator*)it, k, item);
   if (type == &PySetIter_Type) return peekSet((SetIterator*)it, k, item);
   if (isDictIterator(type)) return peekDict((DictIterator*)it, k, item);
+  if (isDequeIterator(type)) return peekDeque((DequeIterator*)it, k, item);
+  if (type == countType) return peekCount((Count*)it, k, item);
   return peekSequence((SequenceIterator*)it, k, item);
 }
 

@@ -10,7 +10,7 @@ extern "C" {
 
 typedef enum {
   kIteratorUnknown,
-  kIteratorOfItems,    // over a list, tuple, range, dict, set, str or bytes: its items can be peeked at
+  kIteratorOfItems,    // over a list, tuple, range, dict, set, str, bytes or deque, and count: its items can be peeked at
   kIteratorZip,        // parts: its iterators
   kIteratorMap,        // parts: the function, then its iterators
   kIteratorFilter,     // parts: the function, the iterator

@@ -52,9 +52,6 @@ std::vector<std::shared_ptr<CodeCache>> takeOut(Fits fits) {
       ++it;
       continue;
     }
-    auto holders = all.holders.find(it->first.options);
-    holders->second -= 1 + it->second->continuationCount();
-    if (holders->second == 0) all.holders.erase(holders);
     taken.push_back(std::move(it->second));
     it = all.caches.erase(it);
   }
@@ -90,8 +87,12 @@ void watch(PyObject* code) {
 
 }  // namespace
 
-CodeCache::CodeCache(PyObject* code, PyObject* options) : codeKey_(code), options_(ObjectRef::share(options)) {}
-CodeCache::~CodeCache() = default;
+CodeCache::CodeCache(PyObject* code, PyObject* options) : codeKey_(code), options_(ObjectRef::share(options)) { registry().holders[options]++; }
+
+CodeCache::~CodeCache() {
+  auto holders = registry().holders.find(options_.get());
+  if (--holders->second == 0) registry().holders.erase(holders);
+}
 
 std::shared_ptr<CodeCache> CodeCache::find(PyObject* code, PyObject* options) {
   Registry& all = registry();
@@ -101,7 +102,6 @@ std::shared_ptr<CodeCache> CodeCache::find(PyObject* code, PyObject* options) {
   watch(code);
   auto made = std::make_shared<CodeCache>(code, options);
   all.caches.emplace(key, made);
-  all.holders[options]++;
   return made;
 }
 
@@ -126,17 +126,19 @@ void CodeCache::clear() {
   skipped_ = limitReported_ = calledBefore_ = false;
   skipReason_.clear();
   openNames_.clear();
-  for (auto& [chain, cache] : continuations_) cache->clear();
+  // A running call may hold one of them.
+  decltype(continuations_) continuations;
+  continuations.swap(continuations_);
+  for (auto& [chain, cache] : continuations) cache->clear();
 }
 
-CodeCache* CodeCache::continuation(const ResumeChain* chain) {
+std::shared_ptr<CodeCache> CodeCache::continuation(const std::shared_ptr<const ResumeChain>& chain) {
   auto& cache = continuations_[chain];
-  if (!cache) {
-    cache = std::make_unique<CodeCache>(chain->signature.object(), options_.get());
-    registry().holders[options_.get()]++;
-  }
-  return cache.get();
+  if (!cache) cache = std::make_shared<CodeCache>(chain->signature.object(), options_.get());
+  return cache;
 }
+
+void CodeCache::forget(PyObject* code) { forgetCode(code); }
 
 namespace {
 

@@ -30,14 +30,15 @@ class CodeCache {
   // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
   // functions that eager code called among them), nobody can ask for these any more: they go too.
   static void leave(ObjectRef options);
+  // Drops the caches of a code object that nobody can call any more.
+  static void forget(PyObject* code);
   static size_t count();
 
   // The call itself, up to its first break. `inputs` are bound slots, borrowed and maybe only from the function's defaults.
   // The frame hook is off meanwhile.
   CallOutcome call(const FrameInputs& inputs, int recompileLimit);
   // The captures of what follows a break in this code.
-  CodeCache* continuation(const ResumeChain* chain);
-  Py_ssize_t continuationCount() const { return static_cast<Py_ssize_t>(continuations_.size()); }
+  std::shared_ptr<CodeCache> continuation(const std::shared_ptr<const ResumeChain>& chain);
 
   bool onlyEager() const { return entries_.empty() && skipped_; }
   // Borrowed, for comparison; null after the code object's death.
@@ -62,7 +63,7 @@ class CodeCache {
   PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies
   ObjectRef options_;
   std::vector<std::shared_ptr<Entry>> entries_;  // the one used last first
-  std::unordered_map<const ResumeChain*, std::unique_ptr<CodeCache>> continuations_;
+  std::unordered_map<std::shared_ptr<const ResumeChain>, std::shared_ptr<CodeCache>> continuations_;
   std::string skipReason_;
   std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
   uint64_t generation_ = 0;          // moves when the cache is cleared

@@ -38,6 +38,8 @@ class CaptureScope {
   CaptureScope(const CaptureScope&) = delete;
   CaptureScope& operator=(const CaptureScope&) = delete;
   static bool active();
+  // On any thread.
+  static bool anywhere();
 };
 
 }  // namespace cdynamo

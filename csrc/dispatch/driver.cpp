@@ -17,7 +17,7 @@ namespace {
 static_assert(sizeof(ObjectRef) == sizeof(PyObject*));
 
 struct ActiveFrame {
-  const ResumePoint* at = nullptr;
+  PointRef at;
   ReturnTo returnTo = ReturnTo::Native;
   ObjectRef globals;
   ObjectRef closure;    // tuple of cells, or null
@@ -189,9 +189,39 @@ class Driver {
     for (size_t i = 0; i < to->locals.size(); i++) values.push_back(item(to->stackValues + i));
     for (size_t i = 0; i < to->stackValues; i++) values.push_back(item(i));
     if (to->handled) values.push_back(f.values.back());
-    f.at = to;
-    f.values = std::move(values);
+    moveTo(f, to, std::move(values), rebinds(f.at->code->at(f.at->index)));
     return true;
+  }
+
+  // The local that the instruction gives another value or none; -1: it leaves all alone.
+  static int rebinds(const Instr& in) { return in.op == Op::StoreFast || in.op == Op::DeleteFast || in.op == Op::LoadFastAndClear ? in.arg : -1; }
+
+  // Locals that cannot be read any more are left behind. Not those whose death could be seen, now or by the call that has them on its
+  // stack: eager keeps them until the frame ends.
+  static void moveTo(ActiveFrame& f, const ResumePoint* to, std::vector<ObjectRef> values, int rebound) {
+    auto isOnStack = [&](PyObject* object) {
+      if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) return false;
+      auto begin = values.begin() + static_cast<ptrdiff_t>(to->locals.size());
+      return std::any_of(begin, begin + static_cast<ptrdiff_t>(to->stackValues), [&](const ObjectRef& on) { return on.get() == object; });
+    };
+    std::vector<int> kept;
+    std::vector<ObjectRef> keptValues;
+    for (size_t i = 0; i < f.at->locals.size(); i++) {
+      int slot = f.at->locals[i];
+      if (slot == rebound || std::binary_search(to->locals.begin(), to->locals.end(), slot)) continue;
+      if (!isDeathVisible(f.values[i].get()) && !isOnStack(f.values[i].get())) continue;
+      kept.push_back(slot);
+      keptValues.push_back(f.values[i]);
+    }
+    if (!kept.empty()) {
+      to = keeping(*to, kept);
+      for (size_t i = 0; i < kept.size(); i++) {
+        auto place = std::lower_bound(to->locals.begin(), to->locals.end(), kept[i]) - to->locals.begin();
+        values.insert(values.begin() + place, std::move(keptValues[i]));
+      }
+    }
+    f.at = PointRef(f.at, to);
+    f.values = std::move(values);
   }
 
   // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is.
@@ -210,7 +240,7 @@ class Driver {
         cells.insert(cells.end(), &PyTuple_GET_ITEM(f.closure.get(), 0), &PyTuple_GET_ITEM(f.closure.get(), 0) + PyTuple_GET_SIZE(f.closure.get()));
     }
     ActiveFrame& innermost = frames_.back();
-    const ResumeChain* known = resumeChain(std::move(chain));
+    std::shared_ptr<const ResumeChain> known = resumeChain(std::move(chain));
     ObjectRef function = checked(PyFunction_New(known->signature.object(), innermost.globals.get()));
     if (!cells.empty()) {
       ObjectRef closure = checked(PyTuple_New(static_cast<Py_ssize_t>(cells.size())));
@@ -219,7 +249,8 @@ class Driver {
     }
     handled_.set(frames_);
     FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get(), handled_.outside()};
-    CallOutcome outcome = root_->continuation(known)->call(inputs, limit_);
+    std::shared_ptr<CodeCache> cache = root_->continuation(known);
+    CallOutcome outcome = cache->call(inputs, limit_);
     if (outcome.value || PyErr_Occurred()) return outcome;
     return goOnEagerly(count);
   }
@@ -283,8 +314,7 @@ class Driver {
   static void follow(ActiveFrame& f, const ResumeEdge& edge, const ObjectRef& first, const ObjectRef& second) {
     std::vector<ObjectRef> values;
     for (int from : edge.take) values.push_back(from >= 0 ? f.values[static_cast<size_t>(from)] : from == -1 ? first : second);
-    f.at = edge.to;
-    f.values = std::move(values);
+    moveTo(f, edge.to, std::move(values), -1);
   }
 
   // What the instruction that made the call does with its result. False with an error set.

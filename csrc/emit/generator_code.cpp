@@ -3,9 +3,11 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/error.h"
 #include "bytecode/assembler.h"
+#include "emit/adopted_cells.h"
 
 namespace cdynamo {
 
@@ -14,7 +16,7 @@ namespace {
 using Key = std::tuple<PyCodeObject*, SuspendedGenerator>;
 
 struct CachedCode {
-  Ref<PyCodeObject> original;  // keeps the key's address taken
+  std::shared_ptr<const Code> original;  // keeps the key's address taken
   Ref<PyCodeObject> entry;
 };
 
@@ -56,15 +58,11 @@ class EntryCode {
       spec_.argcount = static_cast<int>(spec_.localsplus.size());
     }
     unbound_ = spec_.addLocal(named("unbound_", 0).get());
-    int cells = 0;
-    for (int slot = 0; slot < code_.localsplusCount(); slot++) {
-      if (!code_.isCellOrFree(slot)) continue;
-      slots[static_cast<size_t>(slot)] = spec_.addFree(code_.localName(slot));
-      cells++;
-    }
+    AdoptedCells cells(code_, spec_, slots);
     Assembler a(std::move(spec_));
     a.setLine(code_.lineOf(state_.at));
-    if (cells) a.emit(Op::CopyFreeVars, cells);
+    a.makeCells();
+    cells.adopt(a);
     start(a);
     if (handled_ >= 0) {
       take(a, handled_);
@@ -113,7 +111,7 @@ Ref<PyCodeObject> generatorCode(const Code& code, const SuspendedGenerator& stat
   auto found = cache().find(key);
   if (found != cache().end()) return found->second.entry;
   EntryCode entry(code, state);
-  CachedCode made{Ref<PyCodeObject>::share(code.pyCode()), finished ? entry.finished() : entry.suspended()};
+  CachedCode made{decodeShared(code.pyCode()), finished ? entry.finished() : entry.suspended()};
   Ref<PyCodeObject> result = made.entry;
   cache().emplace(std::move(key), std::move(made));
   return result;
@@ -146,6 +144,21 @@ InstrIndex yieldOf(const Code& code, const SuspendedGenerator& state, const Code
   return yields[number];
 }
 
-void clearGeneratorCodes() { cache().clear(); }
+void clearGeneratorCodes() {
+  std::map<Key, CachedCode> dying;
+  dying.swap(cache());
+}
+
+void forgetGeneratorCodes(PyCodeObject* code) {
+  std::vector<CachedCode> dying;
+  for (auto it = cache().begin(); it != cache().end();) {
+    if (std::get<0>(it->first) != code) {
+      ++it;
+      continue;
+    }
+    dying.push_back(std::move(it->second));
+    it = cache().erase(it);
+  }
+}
 
 }  // namespace cdynamo

@@ -23,6 +23,8 @@ struct SuspendedGenerator {
 // says; finished: it ends at once. From a cache.
 Ref<PyCodeObject> generatorCode(const Code& code, const SuspendedGenerator& state, bool finished);
 void clearGeneratorCodes();
+// Drops those made of this code object.
+void forgetGeneratorCodes(PyCodeObject* code);
 // The yield of the original that instruction `at` of the code made for the state (entered) is.
 InstrIndex yieldOf(const Code& code, const SuspendedGenerator& state, const Code& entered, InstrIndex at);
 

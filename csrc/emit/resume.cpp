@@ -1,13 +1,16 @@
 #include "emit/resume.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "bytecode/assembler.h"
 #include "bytecode/liveness.h"
 #include "cpython/compat.h"
+#include "emit/adopted_cells.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -34,9 +37,13 @@ bool yieldsInArguments(const Code& code, InstrIndex call) {
   return false;
 }
 
+std::unordered_map<PyCodeObject*, Traits>& allTraits() {
+  static auto& table = *new std::unordered_map<PyCodeObject*, Traits>;
+  return table;
+}
+
 const Traits& traitsOf(const Code& code) {
-  static auto& table = *new std::unordered_map<PyObject*, Traits>;
-  auto [found, fresh] = table.try_emplace(reinterpret_cast<PyObject*>(code.pyCode()));
+  auto [found, fresh] = allTraits().try_emplace(code.pyCode());
   Traits& traits = found->second;
   if (!fresh) return traits;
   const char* file = PyUnicode_AsUTF8(code.filename());
@@ -59,7 +66,6 @@ const Traits& traitsOf(const Code& code) {
 }
 
 struct Key {
-  PyObject* code;
   InstrIndex index;
   bool handled;
   std::vector<int> locals;
@@ -68,15 +74,33 @@ struct Key {
 };
 struct KeyHash {
   size_t operator()(const Key& k) const {
-    size_t h = (reinterpret_cast<size_t>(k.code) >> 4) * 31 + static_cast<size_t>(k.index) * 2 + k.handled;
+    size_t h = static_cast<size_t>(k.index) * 2 + k.handled;
     for (int slot : k.locals) h = h * 1000003 + static_cast<size_t>(slot);
     return h * 1000003 + std::hash<std::vector<bool>>()(k.stack);
   }
 };
 
-// Never destroyed: entries and running drivers point into it.
-auto& points() {
-  static auto& table = *new std::unordered_map<Key, std::unique_ptr<ResumePoint>, KeyHash>;
+}  // namespace
+
+struct PointsOfCode : std::enable_shared_from_this<PointsOfCode> {
+  explicit PointsOfCode(std::shared_ptr<const Code> c) : code(std::move(c)) {}
+  ~PointsOfCode();
+  PointsOfCode(const PointsOfCode&) = delete;
+  PointsOfCode& operator=(const PointsOfCode&) = delete;
+
+  const ResumePoint* intern(InstrIndex index, std::vector<int> locals, std::vector<bool> stack, bool handled);
+
+  std::shared_ptr<const Code> code;
+
+ private:
+  std::unordered_map<Key, std::unique_ptr<ResumePoint>, KeyHash> points_;
+};
+
+namespace {
+
+// Never destroyed, as the interpreter is gone when static destructors run. Whoever holds a point holds them all.
+auto& pointTable() {
+  static auto& table = *new std::unordered_map<PyCodeObject*, std::weak_ptr<PointsOfCode>>;
   return table;
 }
 auto& chainsBySignature() {
@@ -84,22 +108,38 @@ auto& chainsBySignature() {
   return table;
 }
 
+std::shared_ptr<PointsOfCode> pointsOf(const Code& code) {
+  std::weak_ptr<PointsOfCode>& known = pointTable()[code.pyCode()];
+  std::shared_ptr<PointsOfCode> points = known.lock();
+  if (!points) known = points = std::make_shared<PointsOfCode>(decodeShared(code.pyCode()));
+  return points;
+}
+
 ObjectRef text(const std::string& s) { return checked(PyUnicode_InternFromString(s.c_str())); }
 
-const ResumePoint* intern(std::shared_ptr<const Code> code, InstrIndex index, std::vector<int> locals, std::vector<bool> stack, bool handled) {
-  Key key{reinterpret_cast<PyObject*>(code->pyCode()), index, handled, std::move(locals), std::move(stack)};
-  auto& slot = points()[key];
+}  // namespace
+
+PointsOfCode::~PointsOfCode() { pointTable().erase(code->pyCode()); }
+
+const ResumePoint* PointsOfCode::intern(InstrIndex index, std::vector<int> locals, std::vector<bool> stack, bool handled) {
+  Key key{index, handled, std::move(locals), std::move(stack)};
+  auto& slot = points_[key];
   if (slot) return slot.get();
   slot = std::make_unique<ResumePoint>();
-  slot->code = std::move(code);
+  slot->all = this;
+  slot->code = code;
   slot->index = index;
   slot->locals = std::move(key.locals);
   slot->stack = std::move(key.stack);
   slot->handled = handled;
   for (bool carried : slot->stack) slot->stackValues += carried;
-  slot->cells = cellSlots(*slot->code).size();
+  slot->cells = cellSlots(*code).size();
   return slot.get();
 }
+
+void forgetTraits(PyCodeObject* code) { allTraits().erase(code); }
+
+namespace {
 
 bool isCarried(const Code& code, const LiveSet& live, int slot) {
   if (code.isCellOrFree(slot)) return false;
@@ -124,9 +164,10 @@ struct PointFunction {
       if (!code.isCellOrFree(slot) && slots[static_cast<size_t>(slot)] < 0) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
     if (point.stackValues != point.stack.size())
       for (int i = 0; i <= code.maxDepth(); i++) temps.push_back(spec.addLocal(text("___slot" + std::to_string(i)).get()));
-    for (int slot : cellSlots(code)) slots[static_cast<size_t>(slot)] = spec.addFree(code.localName(slot));
+    AdoptedCells cells(code, spec, slots);
     a.setLine(code.lineOf(point.index));
     a.prologue();
+    cells.adopt(a);
     for (size_t i = 0; i < stack.size(); i++) {
       if (stack[i] < 0) {
         a.emit(Op::LoadFastAndClear, temps.back());
@@ -167,7 +208,10 @@ bool isResumable(const Code& code) {
   return !(traitsOf(code).readsSelf && code.localsplusCount() > 0 && code.isCellOrFree(0) && code.argcount() > 0);
 }
 
-const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& states, std::vector<bool> stack, bool handled) {
+namespace {
+
+const ResumePoint* pointIn(PointsOfCode& points, InstrIndex index, const std::vector<LocalState>& states, std::vector<bool> stack, bool handled) {
+  const Code& code = *points.code;
   LiveSet live = liveAt(code, index);
   std::vector<int> locals;
   for (int slot = 0; slot < code.localsplusCount(); slot++) {
@@ -175,20 +219,56 @@ const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::ve
     if (code.isCellOrFree(slot) || state == LocalState::Unbound) continue;
     if (state == LocalState::Kept || isCarried(code, live, slot)) locals.push_back(slot);
   }
-  return intern(decodeShared(code.pyCode()), index, std::move(locals), std::move(stack), handled);
+  return points.intern(index, std::move(locals), std::move(stack), handled);
+}
+
+}  // namespace
+
+PointRef resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& locals, std::vector<bool> stack, bool handled) {
+  std::shared_ptr<PointsOfCode> points = pointsOf(code);
+  const ResumePoint* point = pointIn(*points, index, locals, std::move(stack), handled);
+  return PointRef(std::move(points), point);
+}
+
+const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slots) {
+  std::vector<int> locals = point.locals;
+  locals.insert(locals.end(), slots.begin(), slots.end());
+  std::sort(locals.begin(), locals.end());
+  return point.all->intern(point.index, std::move(locals), point.stack, point.handled);
+}
+
+bool isDeathVisible(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_finalize || type->tp_del) return true;
+  if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
+  if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
+  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
 }
 
 namespace {
 
+// What a chain is known by, without holding anything.
+using ChainKey = std::vector<std::tuple<const ResumePoint*, ReturnTo, PyObject*>>;
+
+ChainKey keyOf(const std::vector<ResumeChain::Frame>& frames) {
+  ChainKey key;
+  for (const ResumeChain::Frame& f : frames) key.emplace_back(f.at.get(), f.returnTo, f.globals.get());
+  return key;
+}
+
 struct ChainHash {
-  size_t operator()(const std::vector<ResumeChain::Frame>& frames) const {
-    size_t h = frames.size();
-    for (const auto& f : frames)
-      h = (h * 1000003 + (reinterpret_cast<size_t>(f.at) >> 4)) * 31 + static_cast<size_t>(f.returnTo) +
-          (reinterpret_cast<size_t>(f.globals.get()) >> 4);
+  size_t operator()(const ChainKey& key) const {
+    size_t h = key.size();
+    for (const auto& [at, returnTo, globals] : key)
+      h = (h * 1000003 + (reinterpret_cast<size_t>(at) >> 4)) * 31 + static_cast<size_t>(returnTo) + (reinterpret_cast<size_t>(globals) >> 4);
     return h;
   }
 };
+
+auto& chainTable() {
+  static auto& table = *new std::unordered_map<ChainKey, std::weak_ptr<const ResumeChain>, ChainHash>;
+  return table;
+}
 
 Ref<PyCodeObject> makeSignature(const std::vector<ResumeChain::Frame>& frames) {
   const ResumePoint& innermost = *frames.back().at;
@@ -220,16 +300,22 @@ Ref<PyCodeObject> makeSignature(const std::vector<ResumeChain::Frame>& frames) {
 
 }  // namespace
 
-const ResumeChain* resumeChain(std::vector<ResumeChain::Frame> frames) {
-  static auto& table = *new std::unordered_map<std::vector<ResumeChain::Frame>, std::unique_ptr<ResumeChain>, ChainHash>;
-  auto& chain = table[frames];
-  if (chain) return chain.get();
-  auto made = std::make_unique<ResumeChain>();
+std::shared_ptr<const ResumeChain> resumeChain(std::vector<ResumeChain::Frame> frames) {
+  ChainKey key = keyOf(frames);
+  auto found = chainTable().find(key);
+  if (found != chainTable().end())
+    if (auto known = found->second.lock()) return known;
+  auto made = std::make_shared<ResumeChain>();
   made->signature = makeSignature(frames);
   made->frames = std::move(frames);
-  chain = std::move(made);
-  chainsBySignature()[chain->signature.object()] = chain.get();
-  return chain.get();
+  chainsBySignature()[made->signature.object()] = made.get();
+  chainTable()[std::move(key)] = made;
+  return made;
+}
+
+ResumeChain::~ResumeChain() {
+  chainTable().erase(keyOf(frames));
+  chainsBySignature().erase(signature.object());
 }
 
 const ResumeChain* resumeChainOf(PyObject* code) {
@@ -284,7 +370,7 @@ ResumeEdge edgeTo(const ResumePoint& from, InstrIndex to, size_t kept, const std
     edge.take.push_back(p);
   }
   if (from.handled) edge.take.push_back(static_cast<int>(from.valueCount()) - 1);
-  edge.to = intern(from.code, to, std::move(locals), std::move(stack), from.handled);
+  edge.to = from.all->intern(to, std::move(locals), std::move(stack), from.handled);
   return edge;
 }
 
@@ -347,7 +433,7 @@ class StepWriter {
     for (size_t i = 0; i < same; i++) stack[i] = at_.stack[i];
     if (!raised) moveMarks(in, locals, stack);
     to = canonical(code, to);
-    const ResumePoint* point = resumePoint(code, to, locals, stack, at_.handled);
+    const ResumePoint* point = pointIn(*at_.all, to, locals, stack, at_.handled);
     if (point->stackValues != point->stack.size()) {
       // Marks of unbound locals cannot go into a tuple: all slots are moved to locals, and those with values loaded again.
       for (size_t i = stack.size(); i-- > 0;) f_.a.storeFast(f_.temps[i]);
@@ -434,6 +520,7 @@ PyCodeObject* ResumePoint::carrier() const {
   a.setPosition(code->at(index).pos);
   a.prologue();
   a.loadFast(0);
+  a.deleteFast(0);  // what is called may hold the exception, whose traceback will hold this frame
   a.call(0);
   a.returnValue();
   carrier_ = a.finish();

@@ -19,6 +19,9 @@
 namespace cdynamo {
 
 struct ResumePoint;
+struct PointsOfCode;
+// Keeps all points of its code alive: edges between them are plain pointers.
+using PointRef = std::shared_ptr<const ResumePoint>;
 
 // From one point to another: item i of the target's values is values[take[i]], or one of the new values (-1, -2, ...).
 struct ResumeEdge {
@@ -35,11 +38,12 @@ struct ResumeStep {
 struct ResumePoint {
   std::shared_ptr<const Code> code;
   InstrIndex index = 0;
-  std::vector<int> locals;  // plain slots that are carried
-  std::vector<bool> stack;  // by slot: carried, or (false) the mark of an unbound local
-  bool handled = false;     // an exception is being handled that was not when the frame started
-  size_t stackValues = 0;   // carried stack slots
-  size_t cells = 0;         // how many travel apart
+  std::vector<int> locals;      // plain slots that are carried
+  std::vector<bool> stack;      // by slot: carried, or (false) the mark of an unbound local
+  bool handled = false;         // an exception is being handled that was not when the frame started
+  size_t stackValues = 0;       // carried stack slots
+  size_t cells = 0;             // how many travel apart
+  PointsOfCode* all = nullptr;  // where it lives
 
   size_t valueCount() const { return locals.size() + stackValues + handled; }
   // The code of a function of valueCount() parameters and as many free variables as the code has cells.
@@ -54,7 +58,7 @@ struct ResumePoint {
   const ResumeEdge& exhaustedEdge(ReturnTo action) const;
   // The frame is a generator's: the generator object belongs to it, apart from the values.
   bool isGenerator() const { return (code->flags() & CO_GENERATOR) != 0; }
-  // A function f(callee) that only calls it: its frame has the name and line of this one's instruction.
+  // A function f(callee, values) that only calls it: its frame has the name and line of this one's instruction, and holds the values.
   PyCodeObject* carrier() const;
   // The reflected method of the binary operator at the point, after the left operand's gave NotImplemented. A new reference.
   PyObject* reflectedOperator(PyObject* left, PyObject* right) const;
@@ -68,22 +72,33 @@ struct ResumePoint {
 
 enum class LocalState : uint8_t { Unbound, Bound, Kept };
 
-// The point for this state, always the same object for the same state. `locals` and `stack` are by slot. A bound local that
-// cannot be read any more is not carried, unless it is kept for its object's sake: eager would not let that die here.
-const ResumePoint* resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& locals, std::vector<bool> stack, bool handled);
+// The point for this state, always the same object for the same state while anyone holds a point of the code. `locals` and `stack` are by slot. A
+// bound local that cannot be read any more is not carried, unless it is kept for its object's sake: eager would not let that die here.
+PointRef resumePoint(const Code& code, InstrIndex index, const std::vector<LocalState>& locals, std::vector<bool> stack, bool handled);
+// The same point with more locals carried, which cannot be read any more.
+const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slots);
+// What is said about a code object is forgotten: it dies.
+void forgetTraits(PyCodeObject* code);
+// An object whose death runs code or is seen by a weak reference.
+bool isDeathVisible(PyObject* object);
 // Frames that go on together in one capture: the innermost first at its point, the others when the one inside returns.
 struct ResumeChain {
   struct Frame {
-    const ResumePoint* at = nullptr;
+    PointRef at;
     ReturnTo returnTo = ReturnTo::Native;  // what the frame's result does in the one outside it
     ObjectRef globals;
     bool operator==(const Frame& o) const { return at == o.at && returnTo == o.returnTo && globals.get() == o.globals.get(); }
   };
+  ResumeChain() = default;
+  ~ResumeChain();
+  ResumeChain(const ResumeChain&) = delete;
+  ResumeChain& operator=(const ResumeChain&) = delete;
   std::vector<Frame> frames;  // outermost first
   // Never run: parameters for all carried values (and a generator's object), free variables for all cells, frame by frame.
   Ref<PyCodeObject> signature;
 };
-const ResumeChain* resumeChain(std::vector<ResumeChain::Frame> frames);
+// The chain of these frames, always the same object while anyone holds it.
+std::shared_ptr<const ResumeChain> resumeChain(std::vector<ResumeChain::Frame> frames);
 // The chain whose signature this code is; null for all other code.
 const ResumeChain* resumeChainOf(PyObject* code);
 // False where code that runs apart from its frame would see the difference.

@@ -17,52 +17,85 @@ bool holds(const std::vector<Value*>& values, const Value* v) {
   return false;
 }
 
-// Whether anything that the trace knows refers to v; `dying` is going away with it.
-bool isHeld(const Trace& t, const Value* v, const FrameState* dyingFrame, const Value* dying) {
-  for (const FrameState* f = t.frame; f; f = f->parent)
-    if ((f != dyingFrame && holds(f->locals, v)) || holds(f->stack, v)) return true;
-  for (const auto& owned : t.arena()) {
-    Value* other = owned.get();
-    if (other == v || other == dying) continue;
-    switch (other->kind) {
+// Whether anything that the trace knows refers to a value. What nothing refers to any more does not count: the trace keeps all that it
+// ever made.
+class Holders {
+ public:
+  // dying: goes away with the value, as do the locals of dyingFrame.
+  Holders(const Trace& t, const FrameState* dyingFrame, const Value* dying) : t_(t), dyingFrame_(dyingFrame), dying_(dying) {}
+
+  bool isHeld(const Value* v) {
+    for (const FrameState* f = t_.frame; f; f = f->parent)
+      if ((f != dyingFrame_ && holds(f->locals, v)) || holds(f->stack, v) || f->result == v) return true;
+    passed_.push_back(v);
+    for (const auto& owned : t_.arena()) {
+      Value* other = owned.get();
+      if (other == dying_ || !refersTo(other, v) || holds(other)) continue;
+      if (!isTemporary(other) || isHeld(other)) return true;
+    }
+    return false;
+  }
+
+ private:
+  bool holds(const Value* other) const {
+    for (const Value* v : passed_)
+      if (v == other) return true;
+    return false;
+  }
+  static bool holds(const std::vector<Value*>& values, const Value* v) { return cdynamo::holds(values, v); }
+
+  // Made by the trace, and found from other values only.
+  static bool isTemporary(Value* v) {
+    switch (v->kind) {
       case Kind::List:
-        if (holds(as<ListValue>(other)->items, v)) return true;
-        break;
       case Kind::Tuple:
-        if (holds(as<TupleValue>(other)->items, v)) return true;
-        break;
+      case Kind::Iterator: return !static_cast<HeapValue*>(v)->real && !v->source;
+      case Kind::BoundMethod: return true;
+      default: return false;
+    }
+  }
+
+  static bool refersTo(Value* other, const Value* v) {
+    switch (other->kind) {
+      case Kind::List: return holds(as<ListValue>(other)->items, v);
+      case Kind::Tuple: return holds(as<TupleValue>(other)->items, v);
       case Kind::Dict:
         for (const DictEntry& e : as<DictValue>(other)->entries)
           if (e.value == v || e.key.value == v) return true;
-        break;
+        return false;
       case Kind::Set:
         for (const DictKey& k : as<SetValue>(other)->items)
           if (k.value == v) return true;
-        break;
+        return false;
       case Kind::Instance:
         for (const auto& [name, value] : as<InstanceValue>(other)->slots)
           if (value == v) return true;
-        break;
-      case Kind::Cell:
-        if (as<CellValue>(other)->contents == v) return true;
-        break;
-      case Kind::BoundMethod:
-        if (as<BoundMethodValue>(other)->self == v) return true;
-        break;
+        return false;
+      case Kind::Cell: return as<CellValue>(other)->contents == v;
+      case Kind::BoundMethod: return as<BoundMethodValue>(other)->self == v;
       case Kind::Iterator: {
         auto* it = as<IteratorValue>(other);
-        if (it->subject == v || it->subjectOf == v || holds(it->inputs, v)) return true;
-        break;
+        return it->subject == v || it->subjectOf == v || holds(it->inputs, v);
       }
       case Kind::Generator: {
         auto* g = as<GeneratorValue>(other);
-        if (!g->finished && g->frame && (holds(g->frame->locals, v) || holds(g->frame->stack, v))) return true;
-        break;
+        return !g->finished && g->frame && (holds(g->frame->locals, v) || holds(g->frame->stack, v));
       }
-      default: break;
+      default: return false;
     }
   }
-  return false;
+
+  const Trace& t_;
+  const FrameState* dyingFrame_;
+  const Value* dying_;
+  std::vector<const Value*> passed_;
+};
+
+bool isHeld(const Trace& t, const Value* v, const FrameState* dyingFrame, const Value* dying) {
+  // C++ code that is half way may hold anything.
+  for (const FrameState* f = t.frame; f && f->parent; f = f->parent)
+    if (f->returnTo == ReturnTo::Native) return true;
+  return Holders(t, dyingFrame, dying).isHeld(v);
 }
 
 void close(Trace& t, GeneratorValue* g) {
@@ -98,6 +131,11 @@ bool mustBeClosed(GeneratorValue* g) {
 bool isNeverAwaited(GeneratorValue* g) { return g->type == &PyCoro_Type && g->frame && !g->real && !g->started && !g->finished; }
 
 void checkDropped(Trace& t, Value* v) {
+  if (v->kind == Kind::Iterator) {
+    openExisting(t, as<IteratorValue>(v));
+    for (Value* inner : as<IteratorValue>(v)->inputs)
+      if (inner) checkDropped(t, inner);
+  }
   auto* g = v->kind == Kind::Generator ? as<GeneratorValue>(v) : nullptr;
   if (!g || !g->real || g->finished) return;
   bool quiet = g->frame && !mustBeClosed(g);

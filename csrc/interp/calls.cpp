@@ -402,11 +402,33 @@ bool isGeneratorMethod(PyObject* object) {
   return object == methods[0] || object == methods[1] || object == methods[2];
 }
 
+// The descriptor on its object's type that a bound C method was made of; borrowed, or null.
+PyObject* boundDescriptor(PyObject* object) {
+  PyObject* self = PyCFunction_CheckExact(object) ? PyCFunction_GET_SELF(object) : nullptr;
+  if (!self || PyModule_Check(self) || PyType_Check(self)) return nullptr;
+  PyMethodDef* method = reinterpret_cast<PyCFunctionObject*>(object)->m_ml;
+  ObjectRef name = checked(PyUnicode_InternFromString(method->ml_name));
+  PyObject* found = typeLookup(Py_TYPE(self), name.get());
+  return found && Py_TYPE(found) == &PyMethodDescr_Type && reinterpret_cast<PyMethodDescrObject*>(found)->d_method == method ? found : nullptr;
+}
+
 Value* callReal(Trace& t, Value* callable, CallArgs args) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   PyObject* object = realObject(callable);
   bool known = false;
   if (Value* v = callByUsersRules(t, object, callable, args, known); known) return v;
+  if (PyObject* descriptor = callable->source ? boundDescriptor(object) : nullptr) {
+    // A bound method is new each time: its name, and what it is bound to, are looked at.
+    static PyObject* selfName = PyUnicode_InternFromString("__self__");
+    static PyObject* nameName = PyUnicode_InternFromString("__name__");
+    t.typeOf(callable);
+    t.constant(t.wrap(reinterpret_cast<PyDescrObject*>(descriptor)->d_name, t.sources.attr(callable->source, nameName)));
+    Value* self = t.wrap(PyCFunction_GET_SELF(object), t.sources.attr(callable->source, selfName));
+    t.typeOf(self);
+    args.args.insert(args.args.begin(), self);
+    t.tail = tail;
+    return call(t, t.realShared(descriptor), std::move(args));
+  }
   if (PyType_Check(object)) {
     t.identity(callable);
     if (tail == ReturnTo::Push) {
@@ -467,25 +489,12 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     if (made->kind == Kind::Instance) unsupported(BreakReason::ObjectConstruction, "a call of a generic alias");
     return made;
   }
-  if (PyCFunction_Check(object)) {
-    // A bound C method: called as the descriptor on its type, if the table knows that.
-    PyObject* self = PyCFunction_GET_SELF(object);
-    if (self && !PyModule_Check(self)) {
-      PyObject* name = PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name);
-      t.keep(ObjectRef::steal(name));
-      PyObject* d = typeLookup(Py_TYPE(self), name);
-      if (d && Py_TYPE(d) == &PyMethodDescr_Type) {
-        static PyObject* selfName = PyUnicode_InternFromString("__self__");
-        static PyObject* nameName = PyUnicode_InternFromString("__name__");
-        if (callable->source) {
-          t.typeOf(callable);
-          t.constant(t.wrap(name, t.sources.attr(callable->source, nameName)));
-        }
-        Value* selfValue = callable->source ? t.wrap(self, t.sources.attr(callable->source, selfName)) : t.wrap(self, t.sources.pinned(self));
-        args.args.insert(args.args.begin(), selfValue);
-        Value* v = callBuiltin(t, d, nullptr, args, known);
-        if (known) return v;
-      }
+  if (PyObject* descriptor = boundDescriptor(object)) {
+    Value* self = callable->source ? nullptr : t.wrap(PyCFunction_GET_SELF(object), t.sources.pinned(PyCFunction_GET_SELF(object)));
+    if (self) {
+      args.args.insert(args.args.begin(), self);
+      Value* v = callBuiltin(t, descriptor, nullptr, args, known);
+      if (known) return v;
     }
   }
   if (PyWeakref_CheckRefExact(object)) {

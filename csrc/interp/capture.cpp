@@ -7,6 +7,7 @@
 #include "base/lookup.h"
 #include "bytecode/code.h"
 #include "dispatch/cache.h"
+#include "dispatch/dead_codes.h"
 #include "dispatch/settings.h"
 #include "emit/emitter.h"
 #include "emit/generator_code.h"
@@ -298,21 +299,15 @@ class Capture {
           thrown = acceptEnd(t, f, frames[i + 1]->returnTo, result);
         } else if (f.awaiting && thrown && !inner && frames[i + 1]->returnTo == ReturnTo::Next && isStopIteration(t, thrown)) {
           thrown = nullptr;
-          f.pop();
+          dropIterator(t, f);
           f.nextIp = f.code->at(f.ip).target;
         } else if (f.awaiting && thrown && frames[i + 1]->returnTo == ReturnTo::Attribute && isA(t, thrown, PyExc_AttributeError)) {
           noteAttribute(t, thrown, f.top(), f.code->at(f.ip).object);
         } else if (f.awaiting && !thrown) {
           thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
         }
-        bool raises = f.awaiting && thrown;
-        f.awaiting = false;
-        try {
-          thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
-        } catch (...) {
-          f.awaiting = raises && f.ip == chain_->frames[i].at->index;  // nobody has caught it here
-          throw;
-        }
+        f.awaiting = thrown != nullptr;  // until a handler is found: the instruction that made the call cannot be run again
+        thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
         result = f.result;
         if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);
       } catch (Raised& raised) {
@@ -348,9 +343,17 @@ class Capture {
     t.handledBelow.pop_back();
   }
 
+  // The loop over the iterator on top of the stack has ended.
+  void dropIterator(Trace& t, FrameState& f) {
+    halfWay_ = true;
+    checkDropped(t, f.top());
+    halfWay_ = false;
+    f.pop();
+  }
+
   // The same as acceptResult where the instruction has resumed a generator that returned. Gives what is raised instead, or null.
-  static Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
-    if (action == ReturnTo::Next) f.pop();
+  Value* acceptEnd(Trace& t, FrameState& f, ReturnTo action, Value* result) {
+    if (action == ReturnTo::Next) dropIterator(t, f);
     if (action == ReturnTo::Sent) f.push(result);
     f.nextIp = f.code->at(f.ip).target;
     return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
@@ -575,6 +578,7 @@ PyObject* setFront(PyObject*, PyObject* callbacks) {
 PyObject* resetAll(PyObject*, PyObject*) {
   CodeCache::resetAll();
   clearGeneratorCodes();
+  forgetDeadCodes();
   return ObjectRef::share(Py_None).release();
 }
 

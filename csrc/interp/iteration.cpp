@@ -32,8 +32,9 @@ bool isSmallRange(PyObject* range) {
 Value* iterate(Trace& t, Value* v) {
   if (Value* core = coreUnless(t, v, {"__iter__"}); core && t.typeOf(core)->tp_iter) return iterate(t, core);
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "iteration over a text that shows tensors");
+  t.typeOf(v);  // what kind of iterator it is depends on it, also where no item is looked at
   switch (v->kind) {
-    case Kind::Iterator: t.typeOf(v); return v;
+    case Kind::Iterator: return v;
     case Kind::Generator:
       if (as<GeneratorValue>(v)->type == &PyGen_Type) return v;
       raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not iterable");

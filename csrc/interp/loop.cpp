@@ -107,12 +107,27 @@ void checkRaisable(const FrameState& f, const Value* exception) {
 }
 
 // True where an exception raised by the frame's current instruction meets no handler on its way out of the traced function.
-bool leavesAllFrames(const FrameState& innermost) {
+bool leavesAllFrames(Trace& t, const FrameState& innermost, Value* exception) {
+  bool endsLoops = PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
   for (const FrameState* f = &innermost; f; f = f->parent) {
     if (f->code->handlerOf(f->ip)) return false;
-    if (f->parent && (f->returnTo == ReturnTo::Native || f->returnTo == ReturnTo::Next)) return false;
+    endsLoops = endsLoops && !f->generator;  // a generator makes a RuntimeError of it
+    if (f->parent && (f->returnTo == ReturnTo::Native || (f->returnTo == ReturnTo::Next && endsLoops))) return false;
   }
   return true;
+}
+
+// The frame whose instruction CPython runs for an exception that leaves all frames: the one that raised it. But an AttributeError of code
+// that a load of an attribute runs (__getattr__, a property) gets its name and object from that load.
+FrameState* raisingFrame(Trace& t, FrameState& innermost, Value* exception) {
+  FrameState* f = &innermost;
+  if (!PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) return f;
+  auto loads = [](const FrameState& frame) {
+    Op op = frame.code->at(frame.ip).op;
+    return !frame.awaiting && (op == Op::LoadAttr || op == Op::LoadMethod);
+  };
+  while (f->parent && loads(*f->parent)) f = f->parent;
+  return f;
 }
 
 struct FrameScope {
@@ -158,9 +173,9 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       }
       if (!raised.place) {
         raised.place = t.place;
-        if (leavesAllFrames(f)) {
+        if (leavesAllFrames(t, f, raised.exception)) {
           // Where nothing catches it, CPython raises it: the instruction is run there, with a traceback of its own.
-          t.failedFrame = &f;
+          t.failedFrame = raisingFrame(t, f, raised.exception);
           throw Uncaught{raised.exception, raised.place};
         }
         try {
@@ -177,6 +192,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
         t.noteLeft(raised.exception, f);
         throw;
       }
+      f.awaiting = false;
     } catch (Unsupported&) {
       if (!t.failedFrame) {
         t.failedPlace = t.place;

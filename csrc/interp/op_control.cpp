@@ -140,7 +140,8 @@ void handleForIter(Trace& t, FrameState& f, const Instr& in) {
     item = next(t, f.top());
   }
   if (item) return f.push(item);
-  f.pop();
+  checkDropped(t, f.top());
+  dropped(t, f.pop());
   f.nextIp = in.target;
 }
 

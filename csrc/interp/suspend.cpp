@@ -37,6 +37,17 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
+// A generator that may be left inside try or with, or an iterator over one.
+bool runsCodeWhenDropped(Value* v) {
+  if (v->kind == Kind::Generator) {
+    auto* g = as<GeneratorValue>(v);
+    return !g->finished && (!g->frame || mustBeClosed(g) || !g->frame->code->handlers().empty());
+  }
+  if (v->kind != Kind::Iterator) return false;
+  const auto& inputs = as<IteratorValue>(v)->inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [](Value* input) { return input && runsCodeWhenDropped(input); });
+}
+
 // Looks for what would show, by a finaliser or a weak reference, that an object and what it holds die. It gives up after some objects:
 // what they lead to is seldom held by them alone.
 class DeathWatch {
@@ -93,7 +104,8 @@ bool holdsWatched(Value* v) {
 // Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
 bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
   if (isReal(v) && t.localClass(realObject(v))) return true;
-  if (v->kind == Kind::Generator && (mustBeClosed(as<GeneratorValue>(v)) || isNeverAwaited(as<GeneratorValue>(v)))) return true;
+  if (runsCodeWhenDropped(v)) return true;
+  if (v->kind == Kind::Generator && isNeverAwaited(as<GeneratorValue>(v))) return true;
   auto* heap = dynamic_cast<HeapValue*>(v);
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source && DeathWatch().shows(object)) return true;
@@ -105,12 +117,20 @@ bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& fr
   return false;
 }
 
+// Code that a load of an attribute runs. An AttributeError that leaves it is told the object, its first argument.
+bool isRunByLoad(const FrameState& f) {
+  if (!f.parent || f.locals.empty()) return false;
+  Op op = f.parent->code->at(f.parent->ip).op;
+  return op == Op::LoadAttr || op == Op::LoadMethod;
+}
+
 void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
   const Code& code = *f.code;
   std::vector<LocalState> bound;
   std::vector<bool> stack;
   for (Value* v : f.locals)
     bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(t, v, frames) ? LocalState::Kept : LocalState::Bound);
+  if (isRunByLoad(f) && bound[0] == LocalState::Bound) bound[0] = LocalState::Kept;
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);

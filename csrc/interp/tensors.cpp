@@ -6,6 +6,7 @@
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/op_names.h"
+#include "interp/overlap.h"
 #include "interp/protocol.h"
 #include "interp/view_writes.h"
 #include "shapes/infer.h"
@@ -326,11 +327,16 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     result = inferResult(op);
     after = selfAfter(op);
   } catch (ShapeError& error) {
+    // What is said of operands that share memory may be another thing.
+    if (readsOwnViews(args)) unsupported(BreakReason::ViewMetadataChange, "an operation on a tensor and a view of it that fails");
     throw Raised{t.real(error.exception)};
   } catch (ShapeUnknown& unknown) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);
   }
   std::string name = opName(target, isMethod);
+  // An assignment to items writes to a part that it finds itself.
+  if (after && name != "setitem" && name != "__setitem__" && writesWhatItReads(args))
+    unsupported(BreakReason::ViewMetadataChange, "an in-place operation that reads another part of the memory it writes to");
   bool hidden = writesHidden(target, name, args);
   if (hidden) noteHiddenWrites(t, args);
   if (givesSelf(name) && result.kind == ResultMeta::Tensor) {

@@ -6,6 +6,5 @@ KNOWN_LEAKS: dict[str, str] = {
     "lang_async.asyncio_run": NEW_EACH_TIME,
     "class_creation.generic_inside": NEW_EACH_TIME,
     "class_creation.make_dataclass_inside": NEW_EACH_TIME,
-    "class_library.str_subclass": NEW_EACH_TIME,  # a bound method of a str that crosses a break
     "exceptions_found.texts_of_text_classes": NEW_EACH_TIME,
 }

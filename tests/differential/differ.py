@@ -25,6 +25,7 @@ import contextlib
 import dataclasses
 import io
 import random
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -143,6 +144,14 @@ class Seen:
     events: Events = dataclasses.field(default_factory=Events)
 
 
+def let_frames_go(error: BaseException | None, met: tuple[BaseException, ...] = ()) -> None:
+    """Frames that a traceback names keep their locals alive; those of captured code hold none."""
+    if error is not None and not any(error is other for other in met):
+        traceback.clear_frames(error.__traceback__)
+        for other in (error.__context__, error.__cause__):
+            let_frames_go(other, (*met, error))
+
+
 def observe(call: Callable[..., Any], setup: Setup) -> Seen:
     seen = Seen()
     given = setup.args()
@@ -161,6 +170,7 @@ def observe(call: Callable[..., Any], setup: Setup) -> Seen:
             if isinstance(error, cdynamo.InternalError):
                 raise
             seen.error = error
+            let_frames_go(error)
     seen.warned = [(w.category, str(w.message)) for w in warned]
     seen.out = out.getvalue()
     seen.state = (

@@ -2,6 +2,9 @@
 
 Iterators among the arguments are compared by using them up."""
 
+import collections
+import itertools
+
 from differ import Cases, Setup, t
 
 cases = Cases()
@@ -25,6 +28,9 @@ KINDS = {
     "map_of_two": lambda: map(lambda a, b: a * b, [1, t(3), 3], iter((4, 5, 6))),
     "filter": lambda: filter(lambda v: v is not None, [None, 1, None, t(3), 3]),
     "filter_none": lambda: filter(None, [0, 1, 0, 2, 3]),
+    "deque": lambda: iter(collections.deque([1, t(3), 3, 4])),
+    "deque_half": lambda: advanced(iter(collections.deque(range(150))), 60),
+    "deque_reversed": lambda: advanced(reversed(collections.deque(range(150))), 70),
     "nested_map": lambda: map(lambda v: v * 2, map(lambda v: v + 1, iter([1, 2, 3]))),
 }
 PAIRS = {
@@ -73,6 +79,27 @@ for name, make in KINDS.items():
     add_kind(name, make, False)
 for name, make in PAIRS.items():
     add_kind(name, make, True)
+
+
+@case(lambda: (t(3), zip([1, 2], itertools.count(5)), itertools.count(2)))
+def endless_ones(x, pairs, numbers):
+    return [x * a * b * next(numbers) for a, b in pairs], next(numbers)
+
+
+@scenario(skip="UnsupportedNext")
+def deque_that_was_changed_meanwhile():
+    def fn(x, it, items):
+        items.append(4)
+        try:
+            return x + next(it)
+        except RuntimeError as error:
+            return x * 2, str(error)
+
+    def args():
+        items = collections.deque([1, 2, 3])
+        return t(3), iter(items), items
+
+    return Setup(fn, args)
 
 
 @case(lambda: (t(3), iter("abc")))

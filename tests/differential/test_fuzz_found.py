@@ -230,6 +230,46 @@ def text_class_with_own_methods(x):
     return x * 2, list(text), "{}".format(text), f"{text}", ",".join(["q", text])
 
 
+@scenario()
+def integers_are_not_multiplied_in_place_by_a_float():
+    log = []
+
+    def run(x):
+        x.copy_(2.0 * x)
+        try:
+            log.append("in")
+            x.mul_(0.5)
+        except RuntimeError as error:
+            log.append(str(error))
+        return x + 1
+
+    return Setup(run, lambda: (t(3, dtype=torch.int64),), watch=lambda: list(log))
+
+
+@case(lambda: (t(3), [5]))
+def a_bool_is_no_factor(x, items):
+    x.add_(1)
+    items.append(4)
+    try:
+        return torch.add(x, x, alpha=True)
+    except RuntimeError as error:
+        return str(error), x + 1
+
+
+@case(lambda: (t(3, 3), []), skip="*")
+def in_place_on_overlapping_views(x, log):
+    first, second = x[0], x[1]
+    first.add_(second)
+    x[:, 0].mul_(x[:, 1])
+    for write in (lambda: first.add_(first.unsqueeze(0)), lambda: x[1:].add_(x[:-1]), lambda: first[1:].mul_(first[:2])):
+        try:
+            log.append(1)
+            write()
+        except RuntimeError as error:
+            log.append(str(error))
+    return x + 1
+
+
 # ---- attributes and cells ----------------------------------------------------------------------------------------------
 
 

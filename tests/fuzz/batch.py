@@ -9,70 +9,119 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import signal
 import sys
+import tempfile
 import traceback
+from collections.abc import Callable
 
 from check import Stats, check_program, compiles
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis.internal.conjecture import engine
 from programs import programs
+
+engine.MAX_SHRINKING_SECONDS = 40  # instead of five minutes
+SHRUNK = 2  # failures of a batch that are made smaller; the others are told as they are
 
 
 def forked(program: str) -> Stats:
-    child = os.fork()
-    if child == 0:
-        try:
-            signal.alarm(60)
-            check_program(program)
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    status = os.waitpid(child, 0)[1]
-    if status:
-        how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "a wrong result"
-        raise AssertionError(how)
+    with tempfile.TemporaryFile("w+") as said:
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.alarm(60)
+                check_program(program)
+                os._exit(0)
+            except BaseException as error:
+                said.write(text_of(error))
+                said.flush()
+                os._exit(1)
+        status = os.waitpid(child, 0)[1]
+        if status:
+            said.seek(0)
+            raise AssertionError(f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else said.read())
     return Stats(1)
+
+
+def text_of(error: BaseException) -> str:
+    return str(error) if isinstance(error, AssertionError) else "".join(traceback.format_exception(error))
+
+
+def kind_of(text: str) -> str:
+    """The same for failures that most likely have one cause."""
+    return re.sub(r"0x[0-9a-f]+|\d+|\[.*?\]", "", text)
+
+
+def generate(number: int, count: int, phases: tuple[Phase, ...], body: Callable[[str], None]) -> None:
+    @seed(number)
+    @settings(
+        max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+        phases=phases, print_blob=False,
+    )  # fmt: skip
+    @given(programs())
+    def run(program: str) -> None:
+        assume(compiles(program) is not None)
+        body(program)
+
+    run()
 
 
 def main(number: int, count: int, path: str, fork: bool) -> None:
     stats = Stats()
-    last = ""
+    failures: dict[str, str] = {}  # error by program
     met: set[str] = set()
+    run = forked if fork else check_program
     with open(path, "a") as report:
 
         def say(**line: object) -> None:
             report.write(json.dumps(line) + "\n")
             report.flush()
 
-        @seed(number)
-        @settings(
-            max_examples=count, database=None, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
-            phases=(Phase.generate, Phase.shrink), print_blob=False,
-        )  # fmt: skip
-        @given(programs())
-        def run(program: str) -> None:
-            nonlocal stats, last
-            if last:  # of a failure: the same programs run again and again
-                assume(compiles(program) is not None)
-            else:
-                assume(program not in met and compiles(program) is not None)
+        def try_(program: str) -> None:
+            nonlocal stats
+            assume(program not in met)
             met.add(program)
             say(program=program)
             try:
-                result = forked(program) if fork else check_program(program)
-                stats += result if not last else Stats()  # what is tried to shrink a failure does not count
-            except Exception:
-                stats += Stats(1) if not last else Stats()
-                last = program
-                raise
+                stats += run(program)
+            except Exception as error:
+                stats += Stats(1)
+                failures[program] = text_of(error)
 
-        try:
-            run()
-            say(stats=dataclasses.asdict(stats))
-        except Exception as error:
-            text = "".join(traceback.format_exception(error)) if not isinstance(error, AssertionError) else str(error)
-            say(stats=dataclasses.asdict(stats), failed=last, error=text)
+        generate(number, count, (Phase.generate,), try_)
+
+        def shrink(target: str) -> tuple[str, str]:
+            """The same programs again, of which only this one and what is made of it are run."""
+            last = ""
+            seen: set[str] = set()
+            kind = kind_of(failures[target])
+
+            def again(program: str) -> None:
+                nonlocal last
+                if program != target and not last:
+                    assume(program not in seen)
+                    seen.add(program)
+                    return
+                say(shrunk=program)
+                try:
+                    run(program)
+                except Exception as error:
+                    assume(kind_of(text_of(error)) == kind)
+                    last = program
+                    raise AssertionError(text_of(error)) from None
+
+            try:
+                generate(number, count, (Phase.generate, Phase.shrink), again)
+            except Exception as error:
+                return last or target, text_of(error) if last else failures[target]
+            return target, failures[target]
+
+        told: dict[str, tuple[str, str]] = {}
+        for program, error in failures.items():
+            if (kind := kind_of(error)) not in told:
+                told[kind] = shrink(program) if len(told) < SHRUNK else (program, error)
+        say(stats=dataclasses.asdict(stats), failed=len(failures), told=list(told.values()))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     fuzz.py [--seed N] [--count N] [--batch N] [-j N]
 
-Programs run in batches, a process each. The first program of a batch that comes out wrong, or that takes the process down, is shrunk and
-printed; the other batches go on.
+Programs run in batches, a process each. Of the programs of a batch that come out wrong one of each kind is printed, the first two shrunk.
+Where a program takes the process down, its batch runs again with a process per program.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from cpu_time import cpu_seconds  # noqa: E402
 @dataclasses.dataclass
 class Result:
     stats: dict[str, int]
-    failed: str | None = None
-    error: str = ""
-    crashed: bool = False
+    wrong: int = 0
+    crashes: int = 0
+    told: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # programs with what is wrong
 
 
 def run_batch(seed: int, count: int, fork: bool = False) -> Result:
@@ -58,14 +58,16 @@ def run_batch(seed: int, count: int, fork: bool = False) -> Result:
         lines = [json.loads(line) for line in report.read_text().splitlines()]
     last = lines[-1] if lines else {}
     if "stats" in last:
-        return Result(last["stats"], last.get("failed"), last.get("error", ""), fork and "signal" in last.get("error", ""))
+        crashes = sum(error.startswith("signal") for _, error in last["told"])
+        return Result(last["stats"], last["failed"] - crashes, crashes, last["told"])
     programs = [line["program"] for line in lines if "program" in line]
+    if not fork:
+        again = run_batch(seed, count, fork=True)
+        if again.wrong or again.crashes:
+            return again
     how = "no answer" if hangs else f"exit status {process.returncode}"
-    crash = Result({"programs": len(programs)}, programs[-1] if programs else "(no program)", f"{how}\n{said[-3000:]}", True)
-    if fork:
-        return crash
-    again = run_batch(seed, count, fork=True)
-    return dataclasses.replace(again, crashed=True, error=f"{again.error}\n{crash.error}") if again.failed else crash
+    running = next((line.get("shrunk") or line.get("program") for line in reversed(lines)), "(no program)")
+    return Result({"programs": len(programs)}, 0, 1, [(running, f"{how}\n{said[-3000:]}")])
 
 
 def main() -> int:
@@ -83,10 +85,10 @@ def main() -> int:
         for number, result in zip(numbers, pool.map(lambda n: run_batch(options.seed * 100_000 + n, options.batch), numbers)):
             for key, value in result.stats.items():
                 total[key] = total.get(key, 0) + value
-            if result.failed is not None:
-                crashes += result.crashed
-                wrong += not result.crashed
-                print(f"\n---- batch {number}: {'a crash' if result.crashed else 'wrong'} ----\n{result.failed}\n{result.error}\n", flush=True)
+            wrong += result.wrong
+            crashes += result.crashes
+            for program, error in result.told:
+                print(f"\n---- batch {number} ----\n{program}\n{error}\n", flush=True)
     count = total.get("programs", 0)
 
     def share(key: str) -> float:
