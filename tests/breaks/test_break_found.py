@@ -86,7 +86,7 @@ def unbound_cell_is_a_local_variable(x):
     y = x * 2
     first = failing(inner)
     try:
-        late += 1
+        late += 1  # noqa: F821
     except UnboundLocalError as error:
         second = str(error)
     try:
