@@ -186,20 +186,44 @@ def object_reduce_ex(self, protocol, /):
         return self.__reduce__()
     if protocol < 2:
         return copyreg._reduce_ex(self, protocol)
-    args, kwargs = (), {}
-    if hasattr(cls, "__getnewargs_ex__"):
-        args, kwargs = self.__getnewargs_ex__()
-    elif hasattr(cls, "__getnewargs__"):
-        args = self.__getnewargs__()
-    state = self.__getstate__()
+    args, kwargs = _new_arguments(self, cls)
+    if cls.__getstate__ is object.__getstate__:
+        state = _plain_state(self, args is None and not isinstance(self, (list, dict)))
+    else:
+        state = self.__getstate__()
     listitems = iter(self) if isinstance(self, list) else None
     dictitems = iter(self.items()) if isinstance(self, dict) else None
     if kwargs:
         return copyreg.__newobj_ex__, (cls, args, kwargs), state, listitems, dictitems
-    return copyreg.__newobj__, (cls, *args), state, listitems, dictitems
+    return copyreg.__newobj__, (cls, *(args or ())), state, listitems, dictitems
+
+
+def _new_arguments(self, cls):
+    if hasattr(cls, "__getnewargs_ex__"):
+        given = self.__getnewargs_ex__()
+        if not isinstance(given, tuple):
+            raise TypeError(f"__getnewargs_ex__ should return a tuple, not '{type(given).__name__}'")
+        if len(given) != 2:
+            raise ValueError(f"__getnewargs_ex__ should return a tuple of length 2, not {len(given)}")
+        args, kwargs = given
+        if not isinstance(args, tuple):
+            raise TypeError(f"first item of the tuple returned by __getnewargs_ex__ must be a tuple, not '{type(args).__name__}'")
+        if not isinstance(kwargs, dict):
+            raise TypeError(f"second item of the tuple returned by __getnewargs_ex__ must be a dict, not '{type(kwargs).__name__}'")
+        return args, kwargs
+    if hasattr(cls, "__getnewargs__"):
+        args = self.__getnewargs__()
+        if not isinstance(args, tuple):
+            raise TypeError(f"__getnewargs__ should return a tuple, not '{type(args).__name__}'")
+        return args, None
+    return None, None
 
 
 def _slot_names(cls):
+    """copyreg._slotnames, without leaving them in the class."""
+    known = cls.__dict__.get("__slotnames__")
+    if known is not None:
+        return known
     names = []
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())
@@ -214,9 +238,21 @@ def _slot_names(cls):
 
 
 def object_getstate(self, /):
+    return _plain_state(self, False)
+
+
+def _plain_state(self, required):
+    cls = type(self)
+    if required and cls.__itemsize__:
+        raise TypeError(f"cannot pickle {cls.__name__} objects")
     state = getattr(self, "__dict__", None) or None
+    names = _slot_names(cls)
+    if required:
+        places = (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0) + len(names)
+        if cls.__basicsize__ > object.__basicsize__ + tuple.__itemsize__ * places:
+            raise TypeError(f"cannot pickle '{cls.__name__}' object")
     slots = {}
-    for name in _slot_names(type(self)):
+    for name in names:
         value = getattr(self, name, _missing)
         if value is not _missing:
             slots[name] = value

@@ -492,6 +492,8 @@ def length(method):
     n = operator.index(method())
     if n < 0:
         raise ValueError("__len__() should return >= 0")
+    if n > sys.maxsize:
+        raise OverflowError("cannot fit 'int' into an index-sized integer")
     return n
 
 
@@ -581,6 +583,34 @@ def items(iterable):
     return made
 
 
+def _ask_length(count, hint):
+    if count is not None:
+        try:
+            length(count)
+            return
+        except TypeError:
+            pass
+    if hint is None:
+        return
+    try:
+        answer = hint()
+    except TypeError:
+        return
+    if answer is NotImplemented:
+        return
+    if not isinstance(answer, int):
+        raise TypeError(f"__length_hint__ must be an integer, not {type(answer).__name__}")
+    if answer < 0:
+        raise ValueError("__length_hint__() should return >= 0")
+
+
+def hinted_items(iterable, count, hint):
+    """The same of an object with a __len__ or __length_hint__ of its own, which lists and tuples ask for."""
+    iterator = iter(iterable)
+    _ask_length(count, hint)
+    return items(iterator)
+
+
 def first_items(iterable, most):
     made = []
     for item in iterable:
@@ -595,6 +625,10 @@ def with_items(function, before, iterable, rest, named):
     for item in iterable:
         made.append(item)
     return function(*before, made, *rest, **named)
+
+
+def with_hinted_items(function, before, iterable, rest, named, count, hint):
+    return function(*before, hinted_items(iterable, count, hint), *rest, **named)
 
 
 def any_of(iterable):

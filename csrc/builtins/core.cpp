@@ -283,6 +283,14 @@ Value* builtinSum(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
+  if (PyTypeObject* type = t.typeOf(total);
+      PyType_IsSubtype(type, &PyUnicode_Type) || PyType_IsSubtype(type, &PyBytes_Type) || PyType_IsSubtype(type, &PyByteArray_Type)) {
+    bool text = PyType_IsSubtype(type, &PyUnicode_Type), array = PyType_IsSubtype(type, &PyByteArray_Type);
+    iterate(t, a.args[0]);
+    raise(t, PyExc_TypeError,
+          text ? "sum() can't sum strings [use ''.join(seq) instead]"
+               : std::string("sum() can't sum ") + (array ? "bytearray" : "bytes") + " [use b''.join(seq) instead]");
+  }
   std::vector<Value*> items = itemsOf(t, a.args[0]);
   // Constants are summed by CPython, whose way with floats differs between versions.
   bool constant = t.isConstant(total);

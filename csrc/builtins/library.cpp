@@ -1,4 +1,4 @@
-// Pieces of the standard library: copying, dir, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copying, lru_cache, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
@@ -56,18 +56,6 @@ Value* namespaceInit(Trace& t, CallArgs& a) {
   return t.none();
 }
 
-// ---- dir -------------------------------------------------------------------------------------------------------------------
-
-Value* builtinDir(Trace& t, CallArgs& a) {
-  expectArgs(a, 0, 1);
-  if (a.args.empty()) unsupported(BreakReason::BuiltinCall, "dir() without an argument");
-  Value* v = a.args[0];
-  static PyObject* dir = importedObject("builtins", "dir");
-  if (PyObject* c = t.constant(v); c && !PyModule_Check(c))
-    return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
-  unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
-}
-
 // ---- json: on plain data, by itself ----------------------------------------------------------------------------------------
 
 bool isPlainData(Trace& t, Value* v) {
@@ -94,26 +82,7 @@ Value* jsonDumps(Trace& t, CallArgs& a) {
   return text ? text : inlineFunction(t, pinnedValue(t, dumps), a);
 }
 
-// ---- descriptors and iterators called by name --------------------------------------------------------------------------------
-
-// type.__dict__["__mro__"].__get__(cls): as an attribute that is read.
-Value* descriptorGet(Trace& t, CallArgs& a) {
-  expectArgs(a, 2, 3);
-  PyObject* d = t.constant(a.args[0]);
-  if (!d) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
-  if (isSame(t, a.args[1], t.none())) return a.args[0];
-  PyObject* name = reinterpret_cast<PyDescrObject*>(d)->d_name;
-  if (isReal(a.args[1]) && PyType_Check(realObject(a.args[1]))) {
-    auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[1]));
-    if (typeLookup(Py_TYPE(type), name) == d)
-      if (Value* v = getTypeAttr(t, type, name)) return v;
-  }
-  PyTypeObject* type = t.typeOf(a.args[1]);
-  if (!PyType_IsSubtype(type, reinterpret_cast<PyDescrObject*>(d)->d_type)) throw WrongArguments{};
-  Value* v = bindDescriptor(t, d, a.args[1], type, name);
-  if (!v) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
-  return v;
-}
+// ---- iterators called by name --------------------------------------------------------------------------------------------------
 
 Value* iteratorNext(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
@@ -137,8 +106,6 @@ Value* copyTensor(Trace&, CallArgs&) { unsupported(BreakReason::UnknownFunction,
 }  // namespace
 
 void addLibraryFunctions(BuiltinTable& table) {
-  table.addType(&PyMemberDescr_Type, "__get__", descriptorGet);
-  table.addType(&PyGetSetDescr_Type, "__get__", descriptorGet);
   for (PyTypeObject* type : {&PyListIter_Type, &PyTupleIter_Type, &PyRangeIter_Type, &PyDictIterKey_Type, &PyDictIterValue_Type, &PyDictIterItem_Type,
                              &PySetIter_Type, &PyZip_Type, &PyMap_Type, &PyFilter_Type, &PyEnum_Type, &PyListRevIter_Type}) {
     table.addType(type, "__next__", iteratorNext);
@@ -155,7 +122,6 @@ void addLibraryFunctions(BuiltinTable& table) {
   table.addPolyfill("collections.deque.__reduce__", "deque_reduce");
   table.addPolyfill("collections.OrderedDict.__reduce__", "ordered_dict_reduce");
   table.addPolyfill("collections.defaultdict.__reduce__", "default_dict_reduce");
-  table.add("builtins.dir", builtinDir);
   table.add("types.SimpleNamespace.__new__", namespaceNew);
   table.add("types.SimpleNamespace.__init__", namespaceInit);
   table.addPolyfill("types.SimpleNamespace.__repr__", "namespace_repr");

@@ -90,10 +90,18 @@ Value* descriptorGet(Trace& t, CallArgs& a) {
   PyObject* d = t.identity(a.args[0]);
   PyTypeObject* kind = Py_TYPE(d);
   bool ofC = kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
-  if (ofC && !noInstance && !PyType_IsSubtype(t.typeOf(instance), reinterpret_cast<PyDescrObject*>(d)->d_type))
-    unsupported(BreakReason::UnsupportedDescriptor, "a descriptor of another class");
   static PyObject* unnamed = PyUnicode_InternFromString("?");
   PyObject* name = ofC ? reinterpret_cast<PyDescrObject*>(d)->d_name : unnamed;
+  if (ofC && !noInstance) {
+    PyTypeObject *of = reinterpret_cast<PyDescrObject*>(d)->d_type, *given = t.typeOf(instance);
+    if (!PyType_IsSubtype(given, of))
+      raise(t, PyExc_TypeError,
+            std::string("descriptor '") + PyUnicode_AsUTF8(name) + "' for '" + of->tp_name + "' objects doesn't apply to a '" + given->tp_name +
+                "' object");
+    // type.__dict__["__mro__"].__get__(cls)
+    if (isReal(instance) && PyType_Check(realObject(instance)) && typeLookup(given, name) == d)
+      if (Value* v = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(t.identity(instance)), name)) return v;
+  }
   if (Value* v = bindDescriptor(t, d, noInstance ? nullptr : instance, type, name)) return v;
   raise(t, PyExc_AttributeError, PyUnicode_AsUTF8(name));
 }
@@ -258,6 +266,7 @@ bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a) {
   PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (!owner || !PyModule_Check(owner)) return false;
   bool math = !mathFunction(callable).empty();
+  if (mathFunction(callable) == "trunc") return false;  // asks for nothing but __trunc__
   bool changed = false;
   for (Value*& v : a.args) {
     // What is no number is refused before the next argument is asked.

@@ -308,6 +308,8 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
       return made;
     }
   } else if (newMethod == objectNew) {
+    if (!args.empty() && type->tp_new != PyBaseObject_Type.tp_new)
+      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
     if (initMethod == objectInit && !args.empty()) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
     made = makeInstance(t, type);
   } else if (Py_TYPE(newMethod) == &PyStaticMethod_Type || PyFunction_Check(newMethod)) {
@@ -317,6 +319,8 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     made = call(t, fn, std::move(newArgs));
     PyTypeObject* madeType = t.typeOf(made);
     if (!PyType_IsSubtype(madeType, type)) return made;
+    // What is made may be of a subclass, whose __init__ is called.
+    if (madeType != type) initMethod = lookUp(t, type = madeType, initName);
   } else {
     // A C __new__: those of the containers start empty and leave the filling to __init__.
     CallArgs newArgs = args;

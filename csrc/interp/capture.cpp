@@ -303,8 +303,14 @@ class Capture {
         } else if (f.awaiting && !thrown) {
           thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
         }
+        bool raises = f.awaiting && thrown;
         f.awaiting = false;
-        thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
+        try {
+          thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
+        } catch (...) {
+          f.awaiting = raises && f.ip == chain_->frames[i].at->index;  // nobody has caught it here
+          throw;
+        }
         result = f.result;
         if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);
       } catch (Raised& raised) {

@@ -160,7 +160,9 @@ ObjectRef typeArguments(Trace& t, Value* v) {
     return v->kind == Kind::List ? made : checked(PyList_AsTuple(made.get()));
   }
   if (PyObject* object = typingObject(t, v)) return ObjectRef::share(object);
-  return ObjectRef::share(t.constant(v));
+  PyObject* constant = t.constant(v);
+  if (constant && t.localClass(constant)) unsupported(BreakReason::UnsupportedIndexing, "a generic alias of a class that the program made");
+  return ObjectRef::share(constant);
 }
 
 }  // namespace
@@ -174,6 +176,7 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
     if (method && makesAliases(method)) object = t.identity(container);
   }
   if (!object) return nullptr;
+  if (t.localClass(object)) unsupported(BreakReason::UnsupportedIndexing, "a generic alias of a class that the program made");
   ObjectRef arguments = typeArguments(t, key);
   if (!arguments) return nullptr;
   PyObject* made = t.keep(native(t, PyObject_GetItem(object, arguments.get())));
@@ -370,8 +373,15 @@ Py_ssize_t length(Trace& t, Value* v) {
   if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
-    long long n = indexArgument(t, call(t, method, {}));
-    if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
+    Value* answer = call(t, method, {});
+    Value* index = indexValue(t, answer);
+    if (PyObject* number = index ? t.constant(index) : nullptr; number && PyLong_Check(number)) {
+      int overflow = 0;
+      long long sign = PyLong_AsLongLongAndOverflow(number, &overflow);
+      if (overflow < 0 || (!overflow && sign < 0)) raise(t, PyExc_ValueError, "__len__() should return >= 0");
+      if (overflow) raise(t, PyExc_OverflowError, "cannot fit 'int' into an index-sized integer");
+    }
+    long long n = indexArgument(t, index ? index : answer);
     return static_cast<Py_ssize_t>(n);
   }
   if (isArray(v)) return arrayLength(as<ArrayValue>(v));

@@ -113,9 +113,24 @@ LastCall lastNext(Trace& t, Value* v) {
   }
 }
 
-LastCall lastItems(Trace& t, Value* v, long most) {
+namespace {
+
+// The object's own __len__ and __length_hint__, which who makes a list or tuple of it asks for. False: it has none.
+bool lengthMethods(Trace& t, Value* v, Value*& count, Value*& hint) {
+  count = hint = t.none();
+  if (v->kind != Kind::Instance) return false;
+  if (overrides(t, v, "__len__")) count = specialMethod(t, v, "__len__");
+  if (overrides(t, v, "__length_hint__")) hint = specialMethod(t, v, "__length_hint__");
+  return !isReal(count, Py_None) || !isReal(hint, Py_None);
+}
+
+}  // namespace
+
+LastCall lastItems(Trace& t, Value* v, long most, bool asksLength) {
   if (!runsProgram(t, v)) return {};
-  return most < 0 ? around(t, "items", {v}) : around(t, "first_items", {v, t.integer(most)});
+  if (most >= 0) return around(t, "first_items", {v, t.integer(most)});
+  Value *count, *hint;
+  return asksLength && lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items", {v});
 }
 
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args) {
@@ -133,7 +148,8 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   // dict() of a mapping asks for its keys.
   static PyObject* keysName = PyUnicode_InternFromString("keys");
   if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
-  if (plain) return around(t, callable == known.list ? "items" : callable == known.any ? "any_of" : "all_of", {iterable});
+  if (callable == known.list) return lastItems(t, iterable, -1, true);
+  if (plain) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
   // dict(mapping) and update(mapping) read it by its keys.
   static PyObject* keys = PyUnicode_InternFromString("keys");
   if (iterable->kind == Kind::Instance && typeLookup(t.typeOf(iterable), keys)) return {};
@@ -141,7 +157,12 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);
   std::vector<Value*> before(args.args.begin(), args.args.begin() + static_cast<ptrdiff_t>(at));
   std::vector<Value*> rest(args.args.begin() + static_cast<ptrdiff_t>(at) + 1, args.args.end());
-  return around(t, "with_items", {callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named});
+  std::vector<Value*> given{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named};
+  Value *count, *hint;
+  bool asks = callable == known.withItems[0] || callable == known.sorted || callable == known.methods[1];
+  if (!asks || !lengthMethods(t, iterable, count, hint)) return around(t, "with_items", std::move(given));
+  given.insert(given.end(), {count, hint});
+  return around(t, "with_hinted_items", std::move(given));
 }
 
 }  // namespace cdynamo

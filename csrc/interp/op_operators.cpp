@@ -190,15 +190,15 @@ void handleMapAdd(Trace& t, FrameState& f, const Instr& in) {
 namespace {
 
 // What the instruction iterates over; where that runs code of the program, a list of what it gives, so that a break in it goes on.
-Value* itemsOfOperand(Trace& t, Value* v, long most = -1) {
-  LastCall last = lastItems(t, v, most);
+Value* itemsOfOperand(Trace& t, Value* v, long most = -1, bool asksLength = false) {
+  LastCall last = lastItems(t, v, most, asksLength);
   return last ? callLast(t, std::move(last), ReturnTo::Redo) : v;
 }
 
 }  // namespace
 
 void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = itemsOfOperand(t, f.pop());
+  Value* iterable = itemsOfOperand(t, f.pop(), -1, true);
   auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
   for (Value* v : itemsOr(t, iterable, std::string("Value after * must be an iterable, not ") + t.typeOf(iterable)->tp_name)) t.append(l, v);
 }

@@ -42,12 +42,23 @@ void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
 
 namespace {
 
-// Breaks where a weak reference shows the death of an existing object that the program deletes.
+bool hasWeakReferences(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
+}
+
+// Breaks where a weak reference shows the death of an existing object, where the program deletes it or the list that holds it.
 void checkWatched(Value* old) {
-  PyObject* object = old->kind == Kind::Instance && old->source ? as<InstanceValue>(old)->real.get() : nullptr;
-  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
-  if (type && PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset))
-    unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + type->tp_name + " that has weak references");
+  PyObject* object = old->source && (old->kind == Kind::Instance || old->kind == Kind::List) ? as<HeapValue>(old)->real.get() : nullptr;
+  if (object && PyList_CheckExact(object)) {
+    PyObject* watched = nullptr;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object) && !watched; i++)
+      if (PyObject* item = PyList_GET_ITEM(object, i); PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) && hasWeakReferences(item))
+        watched = item;
+    object = watched;
+  }
+  if (object && hasWeakReferences(object))
+    unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + Py_TYPE(object)->tp_name + " that has weak references");
 }
 
 }  // namespace

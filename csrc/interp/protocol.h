@@ -109,7 +109,7 @@ Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
 
 // ---- subclasses of int, float, complex, str, bytes ----
-// The base among these of a Python class, or null.
+// The one among these that a type is, or is derived from; null where there is none.
 PyTypeObject* coreType(PyTypeObject* type);
 // The plain value of an object of such a class; null where v is none, or its value cannot be guarded.
 Value* coreOf(Trace& t, Value* v);

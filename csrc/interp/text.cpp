@@ -202,6 +202,14 @@ Value* str(Trace& t, Value* v) {
         if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
   }
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (Value* core = coreUnless(t, v, {"__str__"})) {
+    // __str__ = int.__repr__, as in IntEnum
+    static PyObject *strName = PyUnicode_InternFromString("__str__"), *reprName = PyUnicode_InternFromString("__repr__");
+    PyObject* d = lookUp(t, t.typeOf(v), strName);
+    if (d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type == coreType(t.typeOf(v)) &&
+        reinterpret_cast<PyDescrObject*>(d)->d_name == reprName)
+      return repr(t, core);
+  }
   if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);

@@ -100,8 +100,31 @@ void Trace::load(TupleValue* t) {
   t->items = std::move(items);
 }
 
+namespace {
+
+// An existing object whose death a weak reference shows, or that runs code when it dies: it must die when the program lets go of it.
+bool isWatched(const Value* v) {
+  PyObject* object = v->kind == Kind::Instance && v->source ? static_cast<const InstanceValue*>(v)->real.get() : nullptr;
+  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
+  if (!type) return false;
+  return type->tp_finalize ||
+         (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset));
+}
+
+// v leaves a container that exists.
+void checkLetGo(const Value* v) {
+  if (v && isWatched(v))
+    unsupported(BreakReason::UnsupportedMutation, std::string("taking a ") + Py_TYPE(static_cast<const InstanceValue*>(v)->real.get())->tp_name +
+                                                      ", whose death can be seen, out of a container");
+}
+
+}  // namespace
+
 void Trace::setItems(ListValue* l, std::vector<Value*> items) {
   load(l);
+  if (l->real)
+    for (const Value* v : l->items)
+      if (isWatched(v) && std::find(items.begin(), items.end(), v) == items.end()) checkLetGo(v);
   touch(l);
   if (items.size() != l->items.size()) journal.set(l->resizes, l->resizes + 1);
   // What differs, between the beginning and the end that stay: many small changes of a long list must not take its length each.
@@ -168,7 +191,8 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
 // A key that stands for an existing object by identity is looked up among keys that are known: it must be that object again.
 void Trace::pinKey(const DictKey& k) {
   if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
-  if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
+  // Of an object around a plain value, that value is guarded already.
+  if (k.value->kind == Kind::Instance && as<InstanceValue>(k.value)->real.get() == k.constant) facts.identityIs(k.value->source, k.constant);
 }
 
 namespace {
@@ -463,8 +487,10 @@ bool Trace::dictDelete(DictValue* d, const DictKey& given) {
   if (!k.asked && !d->asks) dictGet(d, k);
   auto found = d->index.find(k);
   if (found == d->index.end() || !d->entries[found->second].value) return false;
-  touch(d);
   size_t at = d->index.find(k)->second;
+  if (d->real) checkLetGo(d->entries[at].value);
+  if (d->real && d->entries[at].key.value) checkLetGo(d->entries[at].key.value);
+  touch(d);
   journal.onRollback([d, at, old = d->entries[at]] {
     d->entries[at] = old;
     d->live++;

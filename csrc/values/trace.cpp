@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/exceptions.h"
+#include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "cpython/iterators.h"
 #include "interp/frame.h"
@@ -38,6 +39,8 @@ Trace::~Trace() {
     leave(entered_.back().exit.get(), entered_.back().mode.get());
     entered_.pop_back();
   }
+  // Models die when the collector finds them: until then nobody is to meet them.
+  for (auto& [model, record] : localClasses) hideFromBases(reinterpret_cast<PyTypeObject*>(model));
 }
 
 void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore) {
@@ -396,7 +399,7 @@ PyObject* Trace::constant(Value* v) {
       std::vector<PyObject*> items;
       for (Value* item : t->items) {
         PyObject* c = isNumber(item) ? nullptr : constant(item);
-        if (c == nullptr) return nullptr;
+        if (c == nullptr || localClass(c)) return nullptr;
         items.push_back(c);
       }
       if (t->real) return (t->constant = t->real).get();
