@@ -266,6 +266,7 @@ bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a) {
   PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (!owner || !PyModule_Check(owner)) return false;
   bool math = !mathFunction(callable).empty();
+  if (mathFunction(callable) == "trunc") return false;  // asks for nothing but __trunc__
   bool changed = false;
   for (Value*& v : a.args) {
     // What is no number is refused before the next argument is asked.

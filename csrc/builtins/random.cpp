@@ -16,7 +16,7 @@ constexpr const char* kMethods[] = {"random",       "uniform",     "triangular",
                                     "choice",       "gauss",       "normalvariate", "lognormvariate", "expovariate", "vonmisesvariate",
                                     "gammavariate", "betavariate", "paretovariate", "weibullvariate", "seed"};
 constexpr size_t kInts[] = {3, 4, 5};  // whose arguments are ints
-constexpr size_t kMostDraws = 2000;    // in one capture
+constexpr size_t kMostDraws = 200;     // in one capture
 constexpr size_t kChoice = 6, kSeed = 16;
 static_assert(std::string_view(kMethods[kChoice]) == "choice" && std::string_view(kMethods[kSeed]) == "seed" && std::size(kMethods) == kSeed + 1);
 
