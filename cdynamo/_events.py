@@ -64,7 +64,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 def wants_guards() -> int:
     """Whether somebody looks at the texts of guards, which cost more than the guards: 1 for the list, 2 for the tree too."""
-    return 2 if _logs.logger("guards") is not None else int(bool(_listeners))
+    return 2 if _logs.logger("guards") is not None else 1 if _listeners else 0
 
 
 def count(group: str, key: str, by: int = 1) -> None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
-import copyreg
-import inspect
+import itertools
 import logging
 import operator
 import sys
 import types
 
-import torch
-
 from cdynamo._library import (  # noqa: F401
+    _missing,
     bisect_left,
     bisect_right,
     call,
-    copy_object,
     countOf,
-    deepcopy_object,
+    default_dict_reduce,
+    deque_reduce,
+    exception_reduce,
     heapify,
     heapify_max,
     heappop,
@@ -31,10 +30,31 @@ from cdynamo._library import (  # noqa: F401
     indexOf,
     insort_left,
     insort_right,
-    reduce_object,
-)  # fmt: skip
-
-_missing = object()
+    namespace_eq,
+    namespace_ne,
+    namespace_reduce,
+    namespace_repr,
+    object_getstate,
+    object_reduce_ex,
+    ordered_dict_copy,
+    ordered_dict_reduce,
+    set_reduce,
+    slice_reduce,
+)
+from cdynamo._torch_library import (  # noqa: F401
+    FunctionContext,
+    PendingHandle,
+    attribute_of_handle,
+    check_with_text,
+    device_constructors,
+    disable_torch_function,
+    disable_torch_function_subclass,
+    function_apply,
+    get_default_nowrap_functions,
+    group_tensors_by_device_and_dtype,
+    is_device_constructor,
+    is_nowrap_function,
+)
 
 
 def reduce(function, iterable, initial=_missing, /):
@@ -52,6 +72,8 @@ def reduce(function, iterable, initial=_missing, /):
 
 class _Groups:
     """itertools.groupby: one pass over the data, each group read while it is the current one."""
+
+    stands_for = itertools.groupby
 
     def __init__(self, iterable, key):
         self.data = iter(iterable)
@@ -78,6 +100,8 @@ class _Groups:
 
 class _Group:
     """The members of the current group; nothing more once another one is."""
+
+    stands_for = itertools._grouper
 
     def __init__(self, parent, target):
         self.parent = parent
@@ -111,6 +135,8 @@ def groupby(iterable, key=None):
 class _Branch:
     """One of itertools.tee's iterators: reads on where no branch has read yet."""
 
+    stands_for = itertools._tee
+
     def __init__(self, data, seen, readers):
         self.data = data
         self.seen = seen
@@ -142,6 +168,8 @@ def tee(iterable, n=2, /):
 
 
 class itemgetter:
+    stands_for = operator.itemgetter
+
     def __init__(self, /, *items):
         if not items:
             raise TypeError("itemgetter expected 1 argument, got 0")
@@ -152,6 +180,8 @@ class itemgetter:
 
 
 class attrgetter:
+    stands_for = operator.attrgetter
+
     def __init__(self, /, *attrs):
         if not attrs:
             raise TypeError("attrgetter expected 1 argument, got 0")
@@ -172,6 +202,8 @@ def _dotted(obj, attr):
 
 
 class methodcaller:
+    stands_for = operator.methodcaller
+
     def __init__(self, name, /, *args, **kwargs):
         self.name = name
         self.args = args
@@ -443,6 +475,8 @@ def length(method):
     n = operator.index(method())
     if n < 0:
         raise ValueError("__len__() should return >= 0")
+    if n > sys.maxsize:
+        raise OverflowError("cannot fit 'int' into an index-sized integer")
     return n
 
 
@@ -542,33 +576,32 @@ def named_attribute(read, args, obj, name):
         raise
 
 
-def hinted_items(iterable, length, hint):
-    """The same where list() asks for the length before: the bound __len__ and __length_hint__, or None."""
-    it = iter(iterable)
-    known = False
-    if length is not None:
+def _ask_length(count, hint):
+    if count is not None:
         try:
-            n = operator.index(length())
+            length(count)
+            return
         except TypeError:
             pass
-        else:
-            if n < 0:
-                raise ValueError("__len__() should return >= 0")
-            known = True
-    if not known and hint is not None:
-        try:
-            n = hint()
-        except TypeError:
-            n = NotImplemented
-        if n is not NotImplemented:
-            if not isinstance(n, int):
-                raise TypeError(f"__length_hint__ must be an integer, not {type(n).__name__}")
-            if n < 0:
-                raise ValueError("__length_hint__() should return >= 0")
-    made = []
-    for item in it:
-        made.append(item)
-    return made
+    if hint is None:
+        return
+    try:
+        answer = hint()
+    except TypeError:
+        return
+    if answer is NotImplemented:
+        return
+    if not isinstance(answer, int):
+        raise TypeError(f"__length_hint__ must be an integer, not {type(answer).__name__}")
+    if answer < 0:
+        raise ValueError("__length_hint__() should return >= 0")
+
+
+def hinted_items(iterable, count, hint):
+    """The same of an object with a __len__ or __length_hint__ of its own, which lists and tuples ask for."""
+    iterator = iter(iterable)
+    _ask_length(count, hint)
+    return items(iterator)
 
 
 def first_items(iterable, most):
@@ -587,8 +620,8 @@ def with_items(function, before, iterable, rest, named):
     return function(*before, made, *rest, **named)
 
 
-def with_hinted_items(function, before, iterable, rest, named, length, hint):
-    return function(*before, hinted_items(iterable, length, hint), *rest, **named)
+def with_hinted_items(function, before, iterable, rest, named, count, hint):
+    return function(*before, hinted_items(iterable, count, hint), *rest, **named)
 
 
 def any_of(iterable):
@@ -613,29 +646,17 @@ def sorted_by(iterable, key, reverse):
     return [made[i] for i in sorted(range(len(made)), key=keys.__getitem__, reverse=reverse)]
 
 
-def greatest_by(iterable, key, default):
+def chosen_by(iterable, key, default, before, name):
+    """max() and min() with a key function; before: operator.gt or operator.lt."""
     best = best_key = _missing
     for item in iterable:
         item_key = key(item)
-        if best is _missing or item_key > best_key:
+        if best is _missing or before(item_key, best_key):
             best, best_key = item, item_key
     if best is not _missing:
         return best
     if default is _missing:
-        raise ValueError("max() arg is an empty sequence" if sys.version_info < (3, 12) else "max() iterable argument is empty")
-    return default
-
-
-def least_by(iterable, key, default):
-    best = best_key = _missing
-    for item in iterable:
-        item_key = key(item)
-        if best is _missing or item_key < best_key:
-            best, best_key = item, item_key
-    if best is not _missing:
-        return best
-    if default is _missing:
-        raise ValueError("min() arg is an empty sequence" if sys.version_info < (3, 12) else "min() iterable argument is empty")
+        raise ValueError(f"{name}() arg is an empty sequence" if sys.version_info < (3, 12) else f"{name}() iterable argument is empty")
     return default
 
 
@@ -765,192 +786,3 @@ def format_text(fields, args, kwargs):
             value = ascii(value)
         text += format(value, format_text(spec, args, kwargs) if spec else "")
     return text
-
-
-# ---- torch.autograd ----
-
-
-def function_apply(cls, *args, **kwargs):
-    """torch.autograd.Function.apply outside of torch.func's transforms."""
-    if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
-        args, kwargs = _with_defaults(cls.forward, args, kwargs)
-    return super(torch.autograd.Function, cls).apply(*args, **kwargs)
-
-
-def _with_defaults(function, args, kwargs):
-    code = getattr(function, "__code__", None)
-    if code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) and not code.co_kwonlyargcount:
-        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount]
-        defaults = function.__defaults__ or ()
-        values, given = list(args), dict(kwargs)
-        for i in range(len(args), code.co_argcount):
-            name = code.co_varnames[i]
-            if name in names and name in given:
-                values.append(given.pop(name))
-            elif i >= code.co_argcount - len(defaults):
-                values.append(defaults[i - code.co_argcount])
-            else:
-                break
-        if not given and len(values) == code.co_argcount:
-            return values, {}
-    bound = inspect.signature(function).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return bound.args, bound.kwargs
-
-
-class FunctionContext(torch.autograd.function.FunctionCtx):
-    """The ctx of a torch.autograd.Function whose forward and backward are traced."""
-
-    def __init__(self, needs_input_grad):
-        self.needs_input_grad = needs_input_grad
-        self.materialize_grads = True
-
-    @property
-    def saved_tensors(self):
-        return self.to_save
-
-
-class PendingHandle:
-    """The handle of a hook that is registered after the graph: what is asked of it is asked of the real one, after a break."""
-
-    def __getattr__(self, name):
-        return attribute_of_handle(self, name)
-
-    def __setattr__(self, name, value):
-        return attribute_of_handle(self, "__setattr__")(name, value)
-
-    def __enter__(self):
-        return attribute_of_handle(self, "__enter__")()
-
-    def __exit__(self, kind, value, traceback):
-        return attribute_of_handle(self, "__exit__")(kind, value, traceback)
-
-
-def attribute_of_handle(handle, name):
-    """Not traced: the interpreter breaks here, and the handle is the real one then."""
-    return getattr(handle, name)
-
-
-# ---- what graphs call --------------------------------------------------------------------------------------------------
-
-
-def check_with_text(name, condition, text):
-    """torch._check or one of its like, with a message that was known when the graph was captured."""
-    getattr(torch, name)(condition, lambda: text)
-
-
-# ---- copying and pickling --------------------------------------------------------------------------------------------
-
-
-def object_reduce_ex(self, protocol, /):
-    cls = type(self)
-    if cls.__reduce__ is not object.__reduce__:
-        return self.__reduce__()
-    if protocol < 2:
-        return copyreg._reduce_ex(self, protocol)
-    args, kwargs = (), {}
-    if hasattr(self, "__getnewargs_ex__"):
-        args, kwargs = self.__getnewargs_ex__()
-    elif hasattr(self, "__getnewargs__"):
-        args = self.__getnewargs__()
-    state = self.__getstate__()
-    listitems = iter(self) if isinstance(self, list) else None
-    dictitems = iter(self.items()) if isinstance(self, dict) else None
-    if kwargs:
-        return copyreg.__newobj_ex__, (cls, args, kwargs), state, listitems, dictitems
-    return copyreg.__newobj__, (cls, *args), state, listitems, dictitems
-
-
-def _slot_names(cls):
-    names = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name in ("__dict__", "__weakref__"):
-                continue
-            if name.startswith("__") and not name.endswith("__"):
-                stripped = base.__name__.lstrip("_")
-                name = f"_{stripped}{name}" if stripped else name
-            names.append(name)
-    return names
-
-
-def object_getstate(self, /):
-    state = getattr(self, "__dict__", None) or None
-    slots = {}
-    for name in _slot_names(type(self)):
-        value = getattr(self, name, _missing)
-        if value is not _missing:
-            slots[name] = value
-    return (state, slots) if slots else state
-
-
-def exception_reduce(self, /):
-    return (type(self), self.args, self.__dict__) if self.__dict__ else (type(self), self.args)
-
-
-# ---- torch functions ---------------------------------------------------------------------------------------------------
-
-
-class _TorchFunctionState:
-    def __init__(self, state):
-        self.state = state
-
-    def __enter__(self):
-        self.before = torch._C._get_torch_function_state()
-        if self.before != torch._C._TorchFunctionState.ALL_DISABLED:
-            torch._C._set_torch_function_state(self.state)
-
-    def __exit__(self, kind, value, traceback):
-        torch._C._set_torch_function_state(self.before)
-
-
-class _Listed:
-    """A set of functions that is only asked whether it has one."""
-
-    def __init__(self, has):
-        self.has = has
-
-    def __contains__(self, function):
-        return self.has(function)
-
-
-# Both are answered by the interpreter, and run where a capture breaks here.
-def is_nowrap_function(function):
-    return function in torch.overrides.get_default_nowrap_functions()
-
-
-def is_device_constructor(function):
-    return function in torch.utils._device._device_constructors()
-
-
-def get_default_nowrap_functions():
-    return _Listed(is_nowrap_function)
-
-
-def device_constructors():
-    return _Listed(is_device_constructor)
-
-
-def disable_torch_function_subclass():
-    return _TorchFunctionState(torch._C._TorchFunctionState.SUBCLASSES_DISABLED)
-
-
-def disable_torch_function():
-    return _TorchFunctionState(torch._C._TorchFunctionState.ALL_DISABLED)
-
-
-def group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
-    """torch._C._group_tensors_by_device_and_dtype."""
-    groups = {}
-    for i, first in enumerate(tensorlistlist[0]):
-        key = (first.device, first.dtype)
-        if key not in groups:
-            groups[key] = ([[] for _ in tensorlistlist], [])
-        lists, indices = groups[key]
-        for tensors, grouped in zip(tensorlistlist, lists):
-            if tensors:
-                grouped.append(tensors[i])
-        if with_indices:
-            indices.append(i)
-    return groups

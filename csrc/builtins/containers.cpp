@@ -98,9 +98,10 @@ Value* listSort(Trace& t, CallArgs& a) {
   ListValue* l = selfList(t, a, "sort");
   if (key && isSame(t, key, t.none())) key = nullptr;
   bool backwards = reverse && indexArgument(t, reverse) != 0;
-  // Empty while it is sorted, as CPython has it; whatever else is in it then shows that somebody changed it.
+  // Empty while it is sorted, as CPython has it.
   auto items = l->items;
   t.setItems(l, {});
+  const int64_t resizes = l->resizes;
   std::vector<Value*> sorted;
   try {
     sorted = sortedItems(t, items, key, backwards);
@@ -108,7 +109,7 @@ Value* listSort(Trace& t, CallArgs& a) {
     t.setItems(l, std::move(items));
     throw;
   }
-  bool changed = !l->items.empty();
+  bool changed = l->resizes != resizes;
   t.setItems(l, std::move(sorted));
   if (changed) raise(t, PyExc_ValueError, "list modified during sort");
   return t.none();
@@ -139,19 +140,11 @@ Value* sequenceIndex(Trace& t, CallArgs& a) {
   ListValue* list = asList(a.args[0]);
   auto items = sequenceItems(t, a.args[0]);
   long long n = static_cast<long long>(items.size());
-  auto bound = [&](size_t i, long long fallback) {
-    if (a.args.size() <= i) return fallback;
-    long long b = sliceIndex(t, a.args[i]);
-    return b < 0 ? std::max(0LL, b + n) : b;
-  };
-  long long start = bound(2, 0), stop = bound(3, n);
+  auto [start, stop] = searchBounds(t, a, n);
   for (long long i = start; i < stop && i < static_cast<long long>(list ? list->items.size() : items.size()); i++)
     if (equals(t, list ? list->items[static_cast<size_t>(i)] : items[static_cast<size_t>(i)], a.args[1])) return t.integer(i);
   if (!list) raise(t, PyExc_ValueError, "tuple.index(x): x not in tuple");
-  PyObject* text = t.constant(repr(t, a.args[1]));
-  if (!text) unsupported(BreakReason::UnsupportedText, "a message about " + describe(a.args[1]));
-  ObjectRef message = checked(PyUnicode_FromFormat("%U is not in list", text));
-  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_ValueError, message.get())))};
+  raiseNotIn(t, a.args[1], "list");
 }
 Value* sequenceCount(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
@@ -200,9 +193,8 @@ std::vector<Value*> pairOf(Trace& t, Value* pair, size_t at, bool ordered) {
         "dictionary update sequence element #" + std::to_string(at) + " has length " + std::to_string(kv.size()) + "; 2 is required");
 }
 
-void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
+void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
   auto put = [&](Value* k, Value* v) { t.dictSet(d, t.keyOf(k), v); };
-  (void)self;
   if (a.args.size() > first) {
     Value* src = a.args[first];
     if (DictValue* other = mergedAsDict(t, src)) {
@@ -235,7 +227,7 @@ void dictFill(Trace& t, Value* self, DictValue* d, CallArgs& a, size_t first) {
 Value* dictUpdate(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "update");
   if (a.args.size() > 2) throw WrongArguments{};
-  dictFill(t, a.args[0], d, a, 1);
+  dictFill(t, d, a, 1);
   return t.none();
 }
 Value* dictInit(Trace& t, CallArgs& a) { return dictUpdate(t, a); }
@@ -244,7 +236,7 @@ Value* makeDict(Trace& t, CallArgs& a, PyTypeObject* type, size_t first) {
   if (a.args.size() > first + 1) throw WrongArguments{};
   DictValue* d = t.dict();
   d->type = type;
-  dictFill(t, d, d, a, first);
+  dictFill(t, d, a, first);
   return d;
 }
 Value* builtinDict(Trace& t, CallArgs& a) { return makeDict(t, a, &PyDict_Type, 0); }
@@ -316,14 +308,25 @@ Value* dictClear(Trace& t, CallArgs& a) {
   t.touch(d);
   return t.none();
 }
-Value* dictCopy(Trace& t, CallArgs& a) {
-  DictValue* d = selfDict(a, "copy");
+DictValue* copyOf(Trace& t, DictValue* d, PyTypeObject* type) {
   DictValue* copy = t.dict();
-  if (a.args[0]->kind == Kind::Dict) copy->type = d->type;
-  copy->defaultFactory = d->defaultFactory;
+  copy->type = type;
   t.complete(d);
   for (const DictEntry& e : d->entries)
     if (e.value) t.dictSet(copy, e.key, e.value);
+  return copy;
+}
+Value* dictCopy(Trace& t, CallArgs& a) { return copyOf(t, selfDict(a, "copy"), &PyDict_Type); }
+Value* orderedDictCopy(Trace& t, CallArgs& a) {
+  if (a.args[0]->kind == Kind::Dict) return copyOf(t, selfDict(a, "copy"), &PyODict_Type);
+  return call1(t, pinnedValue(t, importedObject("cdynamo.polyfills", "ordered_dict_copy")), a.args[0]);
+}
+Value* defaultDictCopy(Trace& t, CallArgs& a) {
+  DictValue* d = selfDict(a, "copy");
+  Value* factory = defaultFactory(t, d);
+  if (a.args[0]->kind != Kind::Dict) return call(t, typeValue(t, a.args[0]), {{factory, a.args[0]}, {}});
+  DictValue* copy = copyOf(t, d, d->type);
+  copy->defaultFactory = factory;
   return copy;
 }
 Value* dictFromkeys(Trace& t, CallArgs& a) {
@@ -458,6 +461,23 @@ Value* strSplitting(Trace& t, CallArgs& a) {
 
 }  // namespace
 
+std::pair<long long, long long> searchBounds(Trace& t, const CallArgs& a, long long length) {
+  auto bound = [&](size_t i, long long fallback) {
+    if (a.args.size() <= i) return fallback;
+    long long b = sliceIndex(t, a.args[i]);
+    return b < 0 ? std::max(0LL, b + length) : b;
+  };
+  long long start = bound(2, 0);
+  return {start, bound(3, length)};
+}
+
+void raiseNotIn(Trace& t, Value* v, const char* container) {
+  PyObject* text = t.constant(repr(t, v));
+  if (!text) unsupported(BreakReason::UnsupportedText, "a message about " + describe(v));
+  ObjectRef message = checked(PyUnicode_FromFormat("%U is not in %s", text, container));
+  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_ValueError, message.get())))};
+}
+
 void addContainerMethods(BuiltinTable& table) {
   struct Row {
     const char* name;
@@ -469,17 +489,29 @@ void addContainerMethods(BuiltinTable& table) {
   for (const Row& r : lists) table.addType(&PyList_Type, r.name, r.handler);
   table.addType(&PyTuple_Type, "index", sequenceIndex);
   table.addType(&PyTuple_Type, "count", sequenceCount);
-  const Row dicts[] = {{"get", dictGet},       {"keys", dictKeys}, {"values", dictValues},     {"items", dictItems},
-                       {"update", dictUpdate}, {"pop", dictPop},   {"popitem", dictPopitem},   {"setdefault", dictSetdefault},
-                       {"clear", dictClear},   {"copy", dictCopy}, {"fromkeys", dictFromkeys}, {"__init__", dictInit}};
-  for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type})
-    for (const Row& r : dicts) table.addType(type, r.name, r.handler);
-  table.addType(&PyODict_Type, "move_to_end", dictMoveToEnd);
+  const Row ordered[] = {{"keys", dictKeys},   {"values", dictValues},    {"items", dictItems},           {"update", dictUpdate},
+                         {"pop", dictPop},     {"popitem", dictPopitem},  {"setdefault", dictSetdefault}, {"move_to_end", dictMoveToEnd},
+                         {"clear", dictClear}, {"copy", orderedDictCopy}, {"__init__", dictInit}};
+  for (const Row& r : ordered) table.addType(&PyODict_Type, r.name, r.handler);
+  const Row plain[] = {{"get", dictGet},
+                       {"fromkeys", dictFromkeys},
+                       {"keys", ofPlainDict<dictKeys>},
+                       {"values", ofPlainDict<dictValues>},
+                       {"items", ofPlainDict<dictItems>},
+                       {"update", ofPlainDict<dictUpdate>},
+                       {"pop", ofPlainDict<dictPop>},
+                       {"popitem", ofPlainDict<dictPopitem>},
+                       {"setdefault", ofPlainDict<dictSetdefault>},
+                       {"clear", ofPlainDict<dictClear>},
+                       {"copy", ofPlainDict<dictCopy>},
+                       {"__init__", ofPlainDict<dictInit>}};
+  for (const Row& r : plain) table.addType(&PyDict_Type, r.name, r.handler);
+  table.addType(&PyODict_Type, "fromkeys", dictFromkeys);
   table.add("builtins.dict", builtinDict);
   table.add("collections.OrderedDict", orderedDict);
   table.add("collections.defaultdict", defaultDict);
-  table.add("collections.defaultdict.copy", dictCopy);
-  table.add("collections.defaultdict.__copy__", dictCopy);
+  table.add("collections.defaultdict.copy", defaultDictCopy);
+  table.add("collections.defaultdict.__copy__", defaultDictCopy);
   const Row strs[] = {{"join", strJoin},          {"format", strFormat},       {"startswith", strStartswith},  {"endswith", strEndswith},
                       {"split", strSplitting<0>}, {"rsplit", strSplitting<1>}, {"splitlines", strSplitting<2>}};
   for (const Row& r : strs) table.addType(&PyUnicode_Type, r.name, r.handler);

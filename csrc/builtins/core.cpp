@@ -242,8 +242,16 @@ Value* builtinPow(Trace& t, CallArgs& a) {
 
 Value* builtinHash(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  DictKey k = t.keyOf(a.args[0]);
-  if (!k.constant && !hasExactHash(t, a.args[0])) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(a.args[0]));
+  Value* v = a.args[0];
+  DictKey k = t.keyOf(v);
+  bool exact = hasExactHash(t, v);
+  if (!exact && k.constant && v->kind != Kind::Tuple && v->kind != Kind::Set) {
+    // By address, of an object that exists.
+    bool plain = plainKey(t, v) != nullptr;
+    if (v->source && !isReal(v) && !plain) t.facts.identityIs(v->source, k.constant);
+    exact = plain || v->source || (isReal(v) && !isMadeAnew(realObject(v)) && !t.localClass(realObject(v)));
+  }
+  if (!exact) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(v));
   return t.integer(k.hash);
 }
 
@@ -261,7 +269,7 @@ Value* extremum(Trace& t, CallArgs& a, int op, const char* name) {
     if (fallback) return fallback;
     // CPython's own words, which differ from version to version.
     static PyObject* nothing = checked(PyTuple_New(0)).release();
-    Py_XDECREF(PyObject_CallOneArg(builtinObject(name), nothing));
+    ObjectRef::steal(PyObject_CallOneArg(builtinObject(name), nothing));
     raiseCurrent(t);
   }
   Value* best = items[0];
@@ -284,6 +292,14 @@ Value* builtinSum(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
+  if (PyTypeObject* type = t.typeOf(total);
+      PyType_IsSubtype(type, &PyUnicode_Type) || PyType_IsSubtype(type, &PyBytes_Type) || PyType_IsSubtype(type, &PyByteArray_Type)) {
+    bool text = PyType_IsSubtype(type, &PyUnicode_Type), array = PyType_IsSubtype(type, &PyByteArray_Type);
+    iterate(t, a.args[0]);
+    raise(t, PyExc_TypeError,
+          text ? "sum() can't sum strings [use ''.join(seq) instead]"
+               : std::string("sum() can't sum ") + (array ? "bytearray" : "bytes") + " [use b''.join(seq) instead]");
+  }
   std::vector<Value*> items = itemsOf(t, a.args[0]);
   // Constants are summed by CPython, whose way with floats differs between versions.
   bool constant = t.isConstant(total);
@@ -482,11 +498,13 @@ Value* operatorContains(Trace& t, CallArgs& a) {
 }
 Value* operatorIndex(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  if (asInteger(t, a.args[0])) return a.args[0];
-  if (isTensor(a.args[0])) unsupported(BreakReason::TensorAsIndex, "operator.index of a tensor");
-  Value* m = specialMethod(t, a.args[0], "__index__");
-  if (!m) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object cannot be interpreted as an integer");
-  return call(t, m, {});
+  Value* index = indexValue(t, a.args[0]);
+  if (!index) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object cannot be interpreted as an integer");
+  // An exact int: of a bool too.
+  if (isReal(index) && PyLong_CheckExact(realObject(index))) return index;
+  PyObject* c = t.constant(index);
+  if (!c) unsupported(BreakReason::BuiltinCall, "operator.index of " + describe(index));
+  return t.real(native(t, PyNumber_Index(c)));
 }
 
 }  // namespace

@@ -105,58 +105,46 @@ Value* dequeReverse(Trace& t, CallArgs& a) {
   return t.none();
 }
 
-[[noreturn]] void notInDeque(Trace& t, Value* v) {
-  Value* text = repr(t, v);
-  PyObject* c = t.constant(text);
-  if (!c) unsupported(BreakReason::UnsupportedText, "a message about " + describe(v));
-  ObjectRef message = checked(PyUnicode_FromFormat("%U is not in deque", c));
-  throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_ValueError, message.get())))};
-}
-
 // Finds an item by comparing; the deque must stay as it is meanwhile.
 long long find(Trace& t, ListValue* d, Value* wanted, long long start, long long stop) {
-  auto items = d->items;
+  int64_t resizes = d->resizes;
   for (long long i = start; i < stop; i++) {
-    bool found = equals(t, items[static_cast<size_t>(i)], wanted);
-    if (d->items != items) raise(t, PyExc_RuntimeError, "deque mutated during iteration");
+    bool found = equals(t, d->items[static_cast<size_t>(i)], wanted);
+    if (d->resizes != resizes) raise(t, PyExc_RuntimeError, "deque mutated during iteration");
     if (found) return i;
   }
   return -1;
 }
 Value* dequeRemove(Trace& t, CallArgs& a) {
   ListValue* d = selfDeque(t, a);
-  auto items = d->items;
-  for (size_t i = 0; i < items.size(); i++) {
-    bool found = equals(t, items[i], a.args[1]);
-    if (d->items != items) raise(t, PyExc_IndexError, "deque mutated during remove().");
+  int64_t resizes = d->resizes;
+  for (size_t i = 0; i < d->items.size(); i++) {
+    bool found = equals(t, d->items[i], a.args[1]);
+    if (d->resizes != resizes) raise(t, PyExc_IndexError, "deque mutated during iteration");
     if (!found) continue;
+    auto items = d->items;
     items.erase(items.begin() + static_cast<ptrdiff_t>(i));
     t.setItems(d, std::move(items));
     return t.none();
   }
-  notInDeque(t, a.args[1]);
+  raiseNotIn(t, a.args[1], "deque");
 }
 Value* dequeIndex(Trace& t, CallArgs& a) {
   ListValue* d = selfDeque(t, a);
   expectArgs(a, 2, 4);
   long long n = static_cast<long long>(d->items.size());
-  auto bound = [&](size_t i, long long fallback) {
-    if (a.args.size() <= i) return fallback;
-    long long b = sliceIndex(t, a.args[i]);
-    return std::min(b < 0 ? std::max(0LL, b + n) : b, n);
-  };
-  long long start = bound(2, 0), stop = bound(3, n);
-  long long at = find(t, d, a.args[1], start, stop);
-  if (at < 0) notInDeque(t, a.args[1]);
+  auto [start, stop] = searchBounds(t, a, n);
+  long long at = find(t, d, a.args[1], start, std::min(stop, n));
+  if (at < 0) raiseNotIn(t, a.args[1], "deque");
   return t.integer(at);
 }
 Value* dequeCount(Trace& t, CallArgs& a) {
   ListValue* d = selfDeque(t, a);
-  auto items = d->items;
+  int64_t resizes = d->resizes;
   long long n = 0;
-  for (Value* v : items) {
-    n += equals(t, v, a.args[1]);
-    if (d->items != items) raise(t, PyExc_RuntimeError, "deque mutated during iteration");
+  for (size_t i = 0; i < d->items.size(); i++) {
+    n += equals(t, d->items[i], a.args[1]);
+    if (d->resizes != resizes) raise(t, PyExc_RuntimeError, "deque mutated during iteration");
   }
   return t.integer(n);
 }

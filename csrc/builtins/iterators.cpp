@@ -130,14 +130,15 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
     return it;
   }
   it->subjectOf = v;
-  DictValue* dict = asDict(v) ? asDict(v) : v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : nullptr;
+  DictValue* dict = iteratedDict(v);
   if (dict) {
     auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
     it->type = PyType_IsSubtype(dict->type, &PyODict_Type) ? &PyODictIter_Type
                : what == DictViewValue::Keys               ? &PyDictRevIterKey_Type
                : what == DictViewValue::Values             ? &PyDictRevIterValue_Type
                                                            : &PyDictRevIterItem_Type;
-    it->stop = static_cast<int64_t>(t.dictLength(dict));
+    t.complete(dict);
+    it->stop = it->type == &PyODictIter_Type ? dict->state() : static_cast<int64_t>(dict->live);
   }
   if (v->kind == Kind::Instance && !asTuple(v) && !dict) {
     std::vector<Value*> items;
@@ -479,7 +480,6 @@ void addIteratorBuiltins(BuiltinTable& table) {
     table.addPolyfill((std::string("_bisect.") + name).c_str(), name);
   for (const char* name : {"heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heappop_max", "_heapify_max", "_heapreplace_max"})
     table.addPolyfill((std::string("_heapq.") + name).c_str(), name[0] == '_' ? name + 1 : name);
-  table.addPolyfill("builtins.object.__reduce_ex__", "reduce_object");
   table.addPolyfill("functools.cmp_to_key", "cmp_to_key");
   table.addPolyfill("math.prod", "prod");
   table.addPolyfill("collections._count_elements", "count_elements");

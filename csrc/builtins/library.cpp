@@ -1,23 +1,13 @@
-// Pieces of the standard library: copy, dir, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copying, lru_cache, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
 namespace {
-
-// ---- copy: memos are kept by object, so that what the trace made needs no id() ------------------------------------------
-
-template <bool deep>
-Value* copyObject(Trace& t, CallArgs& a) {
-  expectArgs(a, 1, deep ? 3 : 1);
-  if (!deep && isTensor(a.args[0])) unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy");
-  if (deep && a.args.size() > 1 && !isSame(t, a.args[1], t.none()))
-    if (DictValue* memo = asDict(a.args[1]); !memo || memo->real) unsupported(BreakReason::UnknownFunction, "deepcopy with a memo from outside");
-  return call(t, pinnedValue(t, importedObject("cdynamo.polyfills", deep ? "deepcopy_object" : "copy_object")), a);
-}
 
 // ---- mappingproxy --------------------------------------------------------------------------------------------------------
 
@@ -50,16 +40,20 @@ Value* proxyGet(Trace& t, CallArgs& a) {
   return v ? v : a.args.size() > 2 ? a.args[2] : t.none();
 }
 
-// ---- dir -------------------------------------------------------------------------------------------------------------------
+// ---- SimpleNamespace -----------------------------------------------------------------------------------------------------
 
-Value* builtinDir(Trace& t, CallArgs& a) {
-  expectArgs(a, 0, 1);
-  if (a.args.empty()) unsupported(BreakReason::BuiltinCall, "dir() without an argument");
-  Value* v = a.args[0];
-  static PyObject* dir = importedObject("builtins", "dir");
-  if (PyObject* c = t.constant(v); c && !PyModule_Check(c))
-    return t.list(itemsOf(t, t.real(checked(PySequence_Tuple(checked(PyObject_CallOneArg(dir, c)).get())))));
-  unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
+Value* namespaceNew(Trace& t, CallArgs& a) {
+  if (a.args.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) throw WrongArguments{};
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  if (!PyType_IsSubtype(type, namespaceType())) throw WrongArguments{};
+  return makeInstance(t, type);
+}
+Value* namespaceInit(Trace& t, CallArgs& a) {
+  if (a.args.size() != 1) throw WrongArguments{};
+  if (a.args[0]->kind != Kind::Instance) unsupported(BreakReason::ObjectConstruction, "initialising " + describe(a.args[0]));
+  DictValue* attributes = t.dictOf(as<InstanceValue>(a.args[0]));
+  for (auto& [name, v] : a.kwargs) t.dictSet(attributes, t.keyOf(t.realShared(name)), v);
+  return t.none();
 }
 
 // ---- json: on plain data, by itself ----------------------------------------------------------------------------------------
@@ -88,26 +82,7 @@ Value* jsonDumps(Trace& t, CallArgs& a) {
   return text ? text : inlineFunction(t, pinnedValue(t, dumps), a);
 }
 
-// ---- descriptors and iterators called by name --------------------------------------------------------------------------------
-
-// type.__dict__["__mro__"].__get__(cls): as an attribute that is read.
-Value* descriptorGet(Trace& t, CallArgs& a) {
-  expectArgs(a, 2, 3);
-  PyObject* d = t.constant(a.args[0]);
-  if (!d) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
-  if (isSame(t, a.args[1], t.none())) return a.args[0];
-  PyObject* name = reinterpret_cast<PyDescrObject*>(d)->d_name;
-  if (isReal(a.args[1]) && PyType_Check(realObject(a.args[1]))) {
-    auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[1]));
-    if (typeLookup(Py_TYPE(type), name) == d)
-      if (Value* v = getTypeAttr(t, type, name)) return v;
-  }
-  PyTypeObject* type = t.typeOf(a.args[1]);
-  if (!PyType_IsSubtype(type, reinterpret_cast<PyDescrObject*>(d)->d_type)) throw WrongArguments{};
-  Value* v = bindDescriptor(t, d, a.args[1], type, name);
-  if (!v) unsupported(BreakReason::UnsupportedDescriptor, "__get__ of " + describe(a.args[0]));
-  return v;
-}
+// ---- iterators called by name --------------------------------------------------------------------------------------------------
 
 Value* iteratorNext(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
@@ -128,41 +103,9 @@ Value* viewIsDisjoint(Trace& t, CallArgs& a) {
 
 Value* copyTensor(Trace&, CallArgs&) { unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy"); }
 
-// ---- repr of dataclasses and of collections: what guards it against cycles asks for ids ----------------------------------------
-
-// The code of the function called `wrapper` inside another one.
-PyObject* wrapperCode(PyObject* code) {
-  PyObject* constants = reinterpret_cast<PyCodeObject*>(code)->co_consts;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
-    PyObject* inner = PyTuple_GET_ITEM(constants, i);
-    if (!PyCode_Check(inner)) continue;
-    if (PyUnicode_CompareWithASCIIString(reinterpret_cast<PyCodeObject*>(inner)->co_name, "wrapper") == 0) return inner;
-    if (PyObject* deeper = wrapperCode(inner)) return deeper;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-Value* unguardedRepr(Trace& t, Value* function) {
-  static PyObject* codes[] = {wrapperCode(PyFunction_GET_CODE(importedObject("dataclasses", "_recursive_repr"))),
-                              wrapperCode(PyFunction_GET_CODE(importedObject("reprlib", "recursive_repr")))};
-  PyObject* code = PyFunction_GET_CODE(realObject(function));
-  if (!code || (code != codes[0] && code != codes[1])) return nullptr;
-  // A cycle ends at the limit of nested calls, which breaks.
-  static PyObject* closureName = PyUnicode_InternFromString("__closure__");
-  ObjectRef names = checked(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(code)));
-  std::vector<Value*> cells = itemsOf(t, getAttr(t, function, closureName));
-  for (size_t i = 0; i < cells.size(); i++)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)), "user_function") == 0 &&
-        cells[i]->kind == Kind::Cell)
-      return t.cellContents(as<CellValue>(cells[i]));
-  return nullptr;
-}
-
 void addLibraryFunctions(BuiltinTable& table) {
-  table.addType(&PyMemberDescr_Type, "__get__", descriptorGet);
-  table.addType(&PyGetSetDescr_Type, "__get__", descriptorGet);
   for (PyTypeObject* type : {&PyListIter_Type, &PyTupleIter_Type, &PyRangeIter_Type, &PyDictIterKey_Type, &PyDictIterValue_Type, &PyDictIterItem_Type,
                              &PySetIter_Type, &PyZip_Type, &PyMap_Type, &PyFilter_Type, &PyEnum_Type, &PyListRevIter_Type}) {
     table.addType(type, "__next__", iteratorNext);
@@ -170,9 +113,21 @@ void addLibraryFunctions(BuiltinTable& table) {
   }
   for (PyTypeObject* type : {&PyDictKeys_Type, &PyDictItems_Type}) table.addType(type, "isdisjoint", viewIsDisjoint);
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
-  table.add("copy.copy", copyObject<false>);
-  table.add("copy.deepcopy", copyObject<true>);
-  table.add("builtins.dir", builtinDir);
+  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
+  table.addPolyfill("builtins.object.__getstate__", "object_getstate");
+  table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
+  table.addPolyfill("builtins.set.__reduce__", "set_reduce");
+  table.addPolyfill("builtins.frozenset.__reduce__", "set_reduce");
+  table.addPolyfill("builtins.slice.__reduce__", "slice_reduce");
+  table.addPolyfill("collections.deque.__reduce__", "deque_reduce");
+  table.addPolyfill("collections.OrderedDict.__reduce__", "ordered_dict_reduce");
+  table.addPolyfill("collections.defaultdict.__reduce__", "default_dict_reduce");
+  table.add("types.SimpleNamespace.__new__", namespaceNew);
+  table.add("types.SimpleNamespace.__init__", namespaceInit);
+  table.addPolyfill("types.SimpleNamespace.__repr__", "namespace_repr");
+  table.addPolyfill("types.SimpleNamespace.__eq__", "namespace_eq");
+  table.addPolyfill("types.SimpleNamespace.__ne__", "namespace_ne");
+  table.addPolyfill("types.SimpleNamespace.__reduce__", "namespace_reduce");
   table.add("json.dumps", jsonDumps);
   table.addType(&PyDictProxy_Type, "keys", proxyView<DictViewValue::Keys>);
   table.addType(&PyDictProxy_Type, "values", proxyView<DictViewValue::Values>);

@@ -16,19 +16,38 @@ namespace {
 
 // ---- id --------------------------------------------------------------------------------------------------------------
 
-// Of an object that the trace made: another number in each call, computed when it leaves the frame. It can be a key.
+Value* remember(Trace& t, Value* v, Value* id) {
+  t.ids[v] = id;
+  t.journal.onRollback([&t, v] { t.ids.erase(v); });
+  return id;
+}
+
+// Another number in each call, computed when it leaves the frame. It can be a key.
 Value* idOfFresh(Trace& t, Value* v) {
-  Value*& known = t.ids[v];
-  if (known) return known;
   auto* id = t.make<InstanceValue>();
   id->type = &PyLong_Type;
   id->lateText = std::make_unique<LateCall>(LateCall{importedObject("builtins", "id"), {v}, {}});
-  return known = id;
+  return remember(t, v, id);
+}
+
+// deepcopy looks objects up by id in a memo: where the trace made that, nobody sees which numbers they are.
+bool isForMemo(Trace& t, Value* v) {
+  static PyObject* globals = PyModule_GetDict(checked(PyImport_ImportModule("copy")).get());
+  if (t.frame->globals != globals) return false;
+  if (isReal(v) && v->source && !t.isConstant(v)) return false;
+  for (int i = 0; i < t.frame->code->argcount(); i++) {
+    Value* local = t.frame->locals[static_cast<size_t>(i)];
+    if (PyUnicode_CompareWithASCIIString(t.frame->code->localName(i), "memo") == 0 && local && local->kind == Kind::Dict)
+      return !as<DictValue>(local)->real;
+  }
+  return false;
 }
 
 Value* builtinId(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   Value* v = a.args[0];
+  if (auto known = t.ids.find(v); known != t.ids.end()) return known->second;
+  if (isForMemo(t, v)) return idOfFresh(t, v);
   PyObject* object = nullptr;
   auto* heap = dynamic_cast<HeapValue*>(v);
   if (isReal(v)) {
@@ -40,9 +59,9 @@ Value* builtinId(Trace& t, CallArgs& a) {
     object = as<TensorValue>(v)->real;
     t.facts.identityIs(v->source, object);
   }
-  if (object && t.localClass(object)) return idOfFresh(t, v);
+  if (object && (t.localClass(object) || (!v->source && isMadeAnew(object)))) return idOfFresh(t, v);
   if (!object && !heap && !isTensor(v)) unsupported(BreakReason::BuiltinCall, "the id of " + describe(v));
-  return object ? t.real(checked(PyLong_FromVoidPtr(object))) : idOfFresh(t, v);
+  return object ? remember(t, v, t.real(checked(PyLong_FromVoidPtr(object)))) : idOfFresh(t, v);
 }
 
 // ---- descriptors by hand ---------------------------------------------------------------------------------------------
@@ -71,10 +90,18 @@ Value* descriptorGet(Trace& t, CallArgs& a) {
   PyObject* d = t.identity(a.args[0]);
   PyTypeObject* kind = Py_TYPE(d);
   bool ofC = kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
-  if (ofC && !noInstance && !PyType_IsSubtype(t.typeOf(instance), reinterpret_cast<PyDescrObject*>(d)->d_type))
-    unsupported(BreakReason::UnsupportedDescriptor, "a descriptor of another class");
   static PyObject* unnamed = PyUnicode_InternFromString("?");
   PyObject* name = ofC ? reinterpret_cast<PyDescrObject*>(d)->d_name : unnamed;
+  if (ofC && !noInstance) {
+    PyTypeObject *of = reinterpret_cast<PyDescrObject*>(d)->d_type, *given = t.typeOf(instance);
+    if (!PyType_IsSubtype(given, of))
+      raise(t, PyExc_TypeError,
+            std::string("descriptor '") + PyUnicode_AsUTF8(name) + "' for '" + of->tp_name + "' objects doesn't apply to a '" + given->tp_name +
+                "' object");
+    // type.__dict__["__mro__"].__get__(cls)
+    if (isReal(instance) && PyType_Check(realObject(instance)) && typeLookup(given, name) == d)
+      if (Value* v = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(t.identity(instance)), name)) return v;
+  }
   if (Value* v = bindDescriptor(t, d, noInstance ? nullptr : instance, type, name)) return v;
   raise(t, PyExc_AttributeError, PyUnicode_AsUTF8(name));
 }
@@ -171,6 +198,10 @@ Value* recursiveRepr(Trace& t, PyObject* code, Value* closure, CallArgs& a) {
   Value* function = freeVariable(t, code, closure, "user_function");
   Value* fill = freeVariable(t, code, closure, "fillvalue");
   if (!function || a.args.size() != 1) return nullptr;
+  // Those whose text is being made by frames outside of the trace.
+  Value* outside = freeVariable(t, code, closure, "repr_running");
+  if (SetValue* s = outside ? asSet(outside) : nullptr; s && length(t, s) != 0)
+    unsupported(BreakReason::UnsupportedText, "the text of an object inside of another one's");
   for (Value* v : running)
     if (v == a.args[0]) return fill ? fill : t.string("...");
   struct Entered {
@@ -212,17 +243,34 @@ Value* callKnownCode(Trace& t, PyObject* code, Value* closure, CallArgs& args) {
   return nullptr;
 }
 
-bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a, Value*& answer) {
+namespace {
+
+// The function's name where it is one of module math, else nothing.
+std::string_view mathFunction(PyObject* callable) {
+  PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
+  const char* module = owner && PyModule_Check(owner) ? PyModule_GetName(owner) : nullptr;
+  if (!module || std::string_view(module) != "math") return {};
+  return reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+}
+
+}  // namespace
+
+Value* roundedByItself(Trace& t, PyObject* callable, const CallArgs& a) {
+  std::string_view name = mathFunction(callable);
+  if ((name != "floor" && name != "ceil" && name != "trunc") || a.args.size() != 1 || a.args[0]->kind != Kind::Instance) return nullptr;
+  std::string special = "__" + std::string(name) + "__";
+  return overrides(t, a.args[0], special.c_str()) ? call(t, specialMethod(t, a.args[0], special.c_str()), {}) : nullptr;
+}
+
+bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a) {
   PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (!owner || !PyModule_Check(owner)) return false;
-  const char* module = PyModule_GetName(owner);
-  std::string_view name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
-  bool math = module && std::string_view(module) == "math";
+  bool math = !mathFunction(callable).empty();
   bool changed = false;
   for (Value*& v : a.args) {
+    // What is no number is refused before the next argument is asked.
+    if (math && isReal(v) && !PyNumber_Check(realObject(v))) return false;
     if (v->kind != Kind::Instance) continue;
-    if (math && (name == "floor" || name == "ceil" || name == "trunc"))
-      if (Value* method = specialMethod(t, v, ("__" + std::string(name) + "__").c_str())) return answer = call(t, method, {}), true;
     Value* method = math ? specialMethod(t, v, "__float__") : nullptr;
     Value* number = method ? call(t, method, {}) : isTensor(v) ? nullptr : indexValue(t, v);
     if (!number) return false;
@@ -244,9 +292,6 @@ void addObjectBuiltins(BuiltinTable& table) {
   table.add("collections.namedtuple", namedTuple);
   table.add("dataclasses._process_class", processDataclass);
   table.add("torch.Tensor.__deepcopy__", tensorDeepcopy);
-  table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");
-  table.addPolyfill("builtins.object.__getstate__", "object_getstate");
-  table.addPolyfill("builtins.BaseException.__reduce__", "exception_reduce");
 }
 
 }  // namespace cdynamo

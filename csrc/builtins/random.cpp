@@ -16,6 +16,7 @@ constexpr const char* kMethods[] = {"random",       "uniform",     "triangular",
                                     "choice",       "gauss",       "normalvariate", "lognormvariate", "expovariate", "vonmisesvariate",
                                     "gammavariate", "betavariate", "paretovariate", "weibullvariate", "seed"};
 constexpr size_t kInts[] = {3, 4, 5};  // whose arguments are ints
+constexpr size_t kMostDraws = 2000;    // in one capture
 constexpr size_t kChoice = 6, kSeed = 16;
 static_assert(std::string_view(kMethods[kChoice]) == "choice" && std::string_view(kMethods[kSeed]) == "seed" && std::size(kMethods) == kSeed + 1);
 
@@ -62,6 +63,17 @@ PyTypeObject* resultOf(Trace& t, PyObject* method, const char* name, const std::
   return Py_TYPE(result.get());
 }
 
+// What all methods draw from is C code, and not something that the program has put in its place.
+void checkOwnSource(Trace& t, InstanceValue* generator) {
+  DictValue* attributes = t.dictOf(generator);
+  for (const char* name : {"random", "getrandbits"}) {
+    PyObject* key = t.keep(checked(PyUnicode_InternFromString(name)));
+    PyObject* method = lookUp(t, generatorClass(), key);
+    if (!method || Py_TYPE(method) != &PyMethodDescr_Type || (attributes && t.dictGetName(attributes, key)))
+      unsupported(BreakReason::RandomCall, std::string("a generator with another ") + name + "()");
+  }
+}
+
 template <size_t which>
 Value* draw(Trace& t, CallArgs& a) {
   const char* name = kMethods[which];
@@ -69,6 +81,8 @@ Value* draw(Trace& t, CallArgs& a) {
   auto* self = !a.args.empty() && a.args[0]->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
   if (!self || !self->real || !self->source || t.typeOf(self) != generatorClass())
     unsupported(BreakReason::RandomCall, std::string("random.") + name + "() of a generator made in the function, or of a subclass");
+  checkOwnSource(t, self);
+  if (t.earlyCalls().size() >= kMostDraws) unsupported(BreakReason::RandomCall, "very many random numbers");
   std::vector<Value*> args{self};
   std::vector<PyObject*> constants;
   auto take = [&](Value* v) {

@@ -89,7 +89,8 @@ Value* slotMerge(Trace& t, CallArgs& a) {
   bool inplace = op >= 13;
   if (!inplace && !isOfType(t, a.args[1], &PyDict_Type)) return notImplemented(t);
   if (inplace) {
-    call(t, getAttr(t, t.realShared(reinterpret_cast<PyObject*>(&PyDict_Type)), "update"), {{a.args[0], a.args[1]}, {}});
+    PyTypeObject* base = isOfType(t, a.args[0], &PyODict_Type) ? &PyODict_Type : &PyDict_Type;
+    call(t, getAttr(t, t.realShared(reinterpret_cast<PyObject*>(base)), "update"), {{a.args[0], a.args[1]}, {}});
     return a.args[0];
   }
   for (Value* v : a.args)
@@ -170,6 +171,12 @@ void addSlotMethods(BuiltinTable& table) {
     for (const Row& r : common) add(type, r);
     for (const Row& r : sequences) add(type, r);
   }
+  const Row plain[] = {{"__setitem__", ofPlainDict<slotSetitem>},    {"__delitem__", ofPlainDict<slotDelitem>},
+                       {"__iter__", ofPlainDict<slotIter>},          {"__reversed__", ofPlainDict<slotReversed>},
+                       {"__repr__", ofPlainDict<slotRepr>},          {"__eq__", ofPlainDict<slotCompare<Py_EQ>>},
+                       {"__ne__", ofPlainDict<slotCompare<Py_NE>>},  {"__or__", ofPlainDict<slotMerge<7, false>>},
+                       {"__ror__", ofPlainDict<slotMerge<7, true>>}, {"__ior__", ofPlainDict<slotMerge<20, false>>}};
+  for (const Row& r : plain) add(&PyDict_Type, r);
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, defaultdict}) {
     for (const Row& r : common) add(type, r);
     for (const Row& r : dicts) add(type, r);

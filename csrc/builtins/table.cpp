@@ -71,6 +71,9 @@ BuiltinTable& BuiltinTable::get() {
     addTorchFunctionBuiltins(made);
     addSlotMethods(made);
     addLibraryFunctions(made);
+    addClassChecks(made);
+    addIntrospection(made);
+    addWeakReferences(made);
     return made;
   }();
   return table;
@@ -97,7 +100,7 @@ void BuiltinTable::addPolyfill(const char* path, const char* polyfill) {
   if (!object) return;
   ObjectRef module = checked(PyImport_ImportModule("cdynamo.polyfills"));
   ObjectRef function = checked(PyObject_GetAttrString(module.get(), polyfill));
-  polyfills_[object.release()] = function.release();
+  CD_CHECK(polyfills_.emplace(object.release(), function.release()).second, path);
 }
 
 void expectArgs(const CallArgs& args, size_t least, size_t most) {
@@ -192,6 +195,11 @@ Value* lift(Trace& t, ObjectRef object) {
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) t.dictSet(d, t.keyOf(t.realShared(key)), lift(t, ObjectRef::share(value)));
     return d;
   }
+  if (PyTuple_CheckExact(o) && !t.models.empty()) {
+    std::vector<Value*> items;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++) items.push_back(lift(t, ObjectRef::share(PyTuple_GET_ITEM(o, i))));
+    return t.tuple(std::move(items));
+  }
   if (PyAnySet_CheckExact(o)) return t.setMade(std::move(object));
   if (PyIter_Check(o) || PyByteArray_Check(o))
     unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
@@ -224,7 +232,8 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
     Value* v = args.args[i];
     if (Value* core = nativeArgument(t, callable, v, i == 0)) v = core;
     PyObject* c = t.snapshot(v);
-    if (!c) return nullptr;
+    // C code must not run what only stands for the methods of a class that the trace made.
+    if (!c || t.localClass(c)) return nullptr;
     values.push_back(c);
   }
   ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(args.kwargs.size())));
@@ -396,33 +405,31 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     PyObject* self = PyCFunction_GET_SELF(callable);
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
   }
+  if (pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && !args.args.empty() &&
+      !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type))
+    raiseBadCall(t, callable, args);
   if (pure && kind == &PyWrapperDescr_Type && knowsNothingOf(t, callable, args)) {
     known = true;
     return t.realShared(Py_NotImplemented);
   }
-  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0])) {
-    // int.from_bytes, bytes.fromhex and the like give an object of the plain type, of which a subclass makes one of its own.
-    auto* plain = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0]) && PyType_Check(realObject(args.args[0])) &&
+      PyType_HasFeature(reinterpret_cast<PyTypeObject*>(realObject(args.args[0])), Py_TPFLAGS_HEAPTYPE)) {
+    // bytes.fromhex and its like: a Python class is called with what they make for the builtin one.
     Value* cls = args.args[0];
-    if (t.identity(cls) != plain && PyType_Check(realObject(cls))) {
-      CallArgs onPlain = args;
-      onPlain.args[0] = t.realShared(plain);
-      Value* v = callNative(t, callable, onPlain);
-      known = v != nullptr;
-      return v ? call1(t, cls, v) : nullptr;
-    }
+    CallArgs plain = args;
+    plain.args[0] = t.realShared(reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type));
+    Value* made = callNative(t, callable, plain);
+    known = made != nullptr;
+    return made ? call1(t, cls, made) : nullptr;
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);
-    if (Value* v = callNative(t, callable, args)) {
+    Value* v = roundedByItself(t, callable, args);
+    if (!v) v = callNative(t, callable, args);
+    if (!v && convertNumbers(t, callable, args)) v = callNative(t, callable, args);
+    if (v) {
       known = true;
       return v;
-    }
-    Value* answer = nullptr;
-    if (convertNumbers(t, callable, args, answer)) {
-      if (!answer) answer = callNative(t, callable, args);
-      known = answer != nullptr;
-      return answer;
     }
     if (!fits(t, callable, args)) raiseBadCall(t, callable, args);
     if (isForeignOperand(t, callable, args)) {

@@ -19,7 +19,7 @@ class BuiltinTable {
   void addType(PyTypeObject* type, const char* method, BuiltinHandler handler);
   // Called by CPython itself where every argument is a constant.
   void addPure(const char* path);
-  // Replaced by a Python function that the interpreter traces.
+  // Replaced by a Python function that the interpreter traces; once only.
   void addPolyfill(const char* path, const char* polyfill);
 
   BuiltinHandler find(PyObject* callable) const {
@@ -45,6 +45,9 @@ void addDequeMethods(BuiltinTable& table);
 void addSetMethods(BuiltinTable& table);
 void addSlotMethods(BuiltinTable& table);
 void addLibraryFunctions(BuiltinTable& table);
+void addClassChecks(BuiltinTable& table);
+void addIntrospection(BuiltinTable& table);
+void addWeakReferences(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
@@ -72,8 +75,10 @@ Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& 
 // Calls of functions that the user's decorators say something about; `known` false for all others.
 Value* callMarked(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 // Functions of math and others that take numbers: objects of Python classes among the arguments become the numbers that they say
-// they are. False: there are none, or one is no number. `answer` is set where the object's own method is all that is asked.
-bool convertNumbers(Trace& t, PyObject* callable, CallArgs& args, Value*& answer);
+// they are. False: there are none, or one is no number.
+bool convertNumbers(Trace& t, PyObject* callable, CallArgs& args);
+// math.floor, ceil or trunc of an object whose class is asked instead; null for all else.
+Value* roundedByItself(Trace& t, PyObject* callable, const CallArgs& args);
 // graph_break, skip_frame, step_unsupported: torch's or ours.
 bool isControl(PyObject* callable);
 
@@ -85,6 +90,17 @@ void expectArgs(const CallArgs& args, size_t least, size_t most);
 // Calls a C callable with constants; null where an argument is none.
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args);
 void noKeywords(const CallArgs& args);
+// The range that index(x, start, stop) searches, from the second argument on; the stop may lie beyond the end.
+std::pair<long long, long long> searchBounds(Trace& t, const CallArgs& args, long long length);
+// The ValueError of index() and remove().
+[[noreturn]] void raiseNotIn(Trace& t, Value* v, const char* container);
+// A method of dict itself: called on an OrderedDict it does not see, nor keep, the order.
+template <BuiltinHandler handler>
+Value* ofPlainDict(Trace& t, CallArgs& args) {
+  DictValue* d = args.args.empty() ? nullptr : asDict(args.args[0]);
+  if (d && PyType_IsSubtype(d->type, &PyODict_Type)) unsupported(BreakReason::MethodCall, "a method of dict on " + describe(args.args[0]));
+  return handler(t, args);
+}
 // Stable, by `<` alone, as list.sort does. key null: the items themselves.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);
 

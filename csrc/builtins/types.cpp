@@ -1,11 +1,13 @@
-// type, isinstance, super, object's own methods, functools.partial.
+// type, super, object's own methods, functools.partial.
 #include "torch/types.h"
 
 #include <cstring>
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/attribute_parts.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
@@ -13,149 +15,24 @@
 
 namespace cdynamo {
 
-Value* typeValue(Trace& t, Value* v) {
-  PyObject* type = reinterpret_cast<PyObject*>(t.typeOf(v));
-  return t.wrap(type, t.sources.pinned(type));
-}
-
 namespace {
 
-[[noreturn]] void badClassInfo(Trace& t, const char* function) {
-  bool instance = std::strcmp(function, "isinstance") == 0;
-  raise(t, PyExc_TypeError,
-        instance ? "isinstance() arg 2 must be a type, a tuple of types, or a union"
-                 : "issubclass() arg 2 must be a class, a tuple of classes, or a union");
-}
-
-// The class objects of a classinfo argument (class, tuple of them, union), flattened.
-void collectClasses(Trace& t, Value* info, const char* function, std::vector<PyObject*>& out) {
-  if (asTuple(info) || (isReal(info) && PyTuple_Check(realObject(info)))) {
-    for (Value* v : itemsOf(t, info)) collectClasses(t, v, function, out);
-    return;
-  }
-  if (isReal(info)) {
-    PyObject* object = t.identity(info);
-    if (PyType_Check(object)) {
-      out.push_back(object);
-      return;
-    }
-    ObjectRef args = ObjectRef::steal(PyObject_GetAttrString(object, "__args__"));
-    if (args && PyTuple_Check(args.get()) && std::string(Py_TYPE(object)->tp_name) == "types.UnionType") {
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); i++) collectClasses(t, t.realShared(PyTuple_GET_ITEM(args.get(), i)), function, out);
-      return;
-    }
-    PyErr_Clear();
-    if (PyType_IsSubtype(Py_TYPE(object), &Py_GenericAliasType))
-      raise(t, PyExc_TypeError, std::string(function) + "() argument 2 cannot be a parameterized generic");
-    // What can answer by itself does; an object with __bases__ is as good as a class.
-    ObjectRef check = checked(PyUnicode_InternFromString(std::strcmp(function, "isinstance") ? "__subclasscheck__" : "__instancecheck__"));
-    if (!typeLookup(Py_TYPE(object), check.get()) && !PyObject_HasAttrString(object, "__bases__")) badClassInfo(t, function);
-    out.push_back(object);
-    return;
-  }
-  if (info->kind == Kind::Instance && as<InstanceValue>(info)->real) {
-    out.push_back(as<InstanceValue>(info)->real.get());
-    if (info->source) t.facts.identityIs(info->source, as<InstanceValue>(info)->real.get());
-    return;
-  }
-  badClassInfo(t, function);
-}
-
-bool hasCustomCheck(PyObject* cls, const char* method) {
-  ObjectRef name = checked(PyUnicode_InternFromString(method));
-  PyObject* d = typeLookup(Py_TYPE(cls), name.get());
-  PyObject* plain = typeLookup(&PyType_Type, name.get());
-  return d && d != plain;
-}
-
-// torch.FloatTensor and its like: every tensor of that dtype and device.
-bool isLegacyInstance(Trace& t, TensorValue* tensor, PyObject* cls) {
-  t.observe(tensor);
-  auto flag = [&](const char* name) {
-    ObjectRef answer = checked(PyObject_GetAttrString(cls, name));
-    return answer.get() == Py_True;
-  };
-  ObjectRef dtype = checked(PyObject_GetAttrString(cls, "dtype"));
-  DType wanted;
-  const TensorMeta& m = tensor->meta;
-  return dtypeFrom(dtype.get(), wanted) && wanted == m.dtype && !flag("is_sparse") && m.device.type == (flag("is_cuda") ? 1 : 0);
-}
-
-// Is a value of type `type` an instance of cls? Through cls's own answer for that type.
-bool typeMatches(Trace& t, PyTypeObject* type, PyObject* cls, Value* v) {
-  if (!PyType_Check(cls)) {
-    int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), cls);
-    if (answer < 0) raiseCurrent(t);
-    return answer != 0;
-  }
-  if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(cls))) return true;
-  if (!hasCustomCheck(cls, "__instancecheck__")) return false;
-  // Metaclasses with their own check: torch.nn.Parameter, ABCs, protocols.
-  if (v && isTensor(v) && std::strcmp(Py_TYPE(cls)->tp_name, "torch.tensortype") == 0) return isLegacyInstance(t, as<TensorValue>(v), cls);
-  if (v && isTensor(v) && as<TensorValue>(v)->real) {
-    int answer = PyObject_IsInstance(as<TensorValue>(v)->real, cls);
-    if (answer < 0) raiseCurrent(t);
-    return answer != 0;
-  }
-  if (v && isTensor(v)) {
-    // Parameter asks for _is_param.
-    return false;
-  }
-  t.facts.abcToken();
-  auto* heap = v ? dynamic_cast<HeapValue*>(v) : nullptr;
-  if (v && isReal(v)) {
-    int answer = PyObject_IsInstance(realObject(v), cls);
-    if (answer < 0) raiseCurrent(t);
-    return answer != 0;
-  }
-  if (heap && heap->real) {
-    int answer = PyObject_IsInstance(heap->real.get(), cls);
-    if (answer < 0) raiseCurrent(t);
-    return answer != 0;
-  }
-  int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), cls);
-  if (answer < 0) raiseCurrent(t);
-  return answer != 0;
+// The class that the program sees: objects of our own library stand for those of others.
+PyTypeObject* shownType(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  if (v->kind != Kind::Instance || !isOwnLibrary(typeDict(type), "__module__")) return type;
+  PyObject* other = PyDict_GetItemString(typeDict(type), "stands_for");
+  return other && PyType_Check(other) ? reinterpret_cast<PyTypeObject*>(other) : type;
 }
 
 }  // namespace
 
-bool isInstance(Trace& t, Value* v, Value* classInfo) {
-  std::vector<PyObject*> classes;
-  collectClasses(t, classInfo, "isinstance", classes);
-  PyTypeObject* type = t.typeOf(v);
-  for (PyObject* cls : classes)
-    if (typeMatches(t, type, cls, v)) return true;
-  return false;
-}
-
-bool isSubclass(Trace& t, Value* cls, Value* classInfo) {
-  if (!isReal(cls) || !PyType_Check(realObject(cls))) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
-  std::vector<PyObject*> classes;
-  collectClasses(t, classInfo, "issubclass", classes);
-  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(cls));
-  for (PyObject* c : classes) {
-    if (PyType_Check(c) && PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(c))) return true;
-    if (!PyType_Check(c) || hasCustomCheck(c, "__subclasscheck__")) {
-      t.facts.abcToken();
-      int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), c);
-      if (answer < 0) raiseCurrent(t);
-      if (answer) return true;
-    }
-  }
-  return false;
+Value* typeValue(Trace& t, Value* v) {
+  PyObject* type = reinterpret_cast<PyObject*>(shownType(t, v));
+  return t.wrap(type, t.sources.pinned(type));
 }
 
 namespace {
-
-Value* builtinIsinstance(Trace& t, CallArgs& a) {
-  expectArgs(a, 2, 2);
-  return t.boolean(isInstance(t, a.args[0], a.args[1]));
-}
-Value* builtinIssubclass(Trace& t, CallArgs& a) {
-  expectArgs(a, 2, 2);
-  return t.boolean(isSubclass(t, a.args[0], a.args[1]));
-}
 
 Value* builtinType(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
@@ -172,6 +49,7 @@ Value* typeNew(Trace& t, CallArgs& a) {
 }
 
 Value* builtinSuper(Trace& t, CallArgs& a) {
+  if (!a.kwargs.empty()) raise(t, PyExc_TypeError, "super() takes no keyword arguments");
   Value* cls = nullptr;
   Value* self = nullptr;
   if (a.args.empty()) {
@@ -179,7 +57,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
     const Code& code = *f->code;
     if (code.argcount() == 0) raise(t, PyExc_RuntimeError, "super(): no arguments");
     self = f->locals[0];
-    if (self && self->kind == Kind::Cell) self = t.cellContents(as<CellValue>(self));
+    if (self && code.isCellOrFree(0)) self = t.cellContents(as<CellValue>(self));
     if (!self) raise(t, PyExc_RuntimeError, "super(): arg[0] deleted");
     for (int i = code.firstFree(); i < code.localsplusCount(); i++)
       if (PyUnicode_CompareWithASCIIString(code.localName(i), "__class__") == 0) {
@@ -193,7 +71,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   } else if (a.args.size() == 1) {
     cls = a.args[0];
   } else {
-    raise(t, PyExc_TypeError, "super() takes at most 2 arguments (" + std::to_string(a.args.size()) + " given)");
+    raise(t, PyExc_TypeError, "super() expected at most 2 arguments, got " + std::to_string(a.args.size()));
   }
   if (!isReal(cls) || !PyType_Check(realObject(cls)))
     raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
@@ -210,14 +88,18 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
 
 // ---- object's methods ------------------------------------------------------------------------------------------------
 
+// tp_new and tp_init are what the lookups of __new__ and __init__ have made of them.
+void observeMaking(Trace& t, PyTypeObject* type) {
+  for (const char* name : {"__new__", "__init__"}) lookUp(t, type, interned(name));
+}
+
 Value* objectInit(Trace& t, CallArgs& a) {
   if (a.args.size() < 2 && a.kwargs.empty()) return t.none();
-  static PyObject* newName = PyUnicode_InternFromString("__new__");
-  static PyObject* initName = PyUnicode_InternFromString("__init__");
   PyTypeObject* type = t.typeOf(a.args.at(0));
-  if (lookUp(t, type, initName) != typeLookup(&PyBaseObject_Type, initName))
+  observeMaking(t, type);
+  if (type->tp_init != PyBaseObject_Type.tp_init)
     raise(t, PyExc_TypeError, "object.__init__() takes exactly one argument (the instance to initialize)");
-  if (lookUp(t, type, newName) == typeLookup(&PyBaseObject_Type, newName))
+  if (type->tp_new == PyBaseObject_Type.tp_new)
     raise(t, PyExc_TypeError, std::string(type->tp_name) + ".__init__() takes exactly one argument (the instance to initialize)");
   return t.none();
 }
@@ -235,13 +117,10 @@ Value* objectNew(Trace& t, CallArgs& a) {
   if (type == &PyBaseObject_Type && a.args.size() == 1 && a.kwargs.empty())
     return t.real(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))));
   // More arguments are left to an __init__ of the class, where it has one and no __new__ of its own.
-  static PyObject* newName = PyUnicode_InternFromString("__new__");
-  static PyObject* initName = PyUnicode_InternFromString("__init__");
   if (a.args.size() > 1 || !a.kwargs.empty()) {
-    if (lookUp(t, type, newName) != typeLookup(&PyBaseObject_Type, newName))
-      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
-    if (lookUp(t, type, initName) == typeLookup(&PyBaseObject_Type, initName))
-      raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
+    observeMaking(t, type);
+    if (type->tp_new != PyBaseObject_Type.tp_new) raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
+    if (type->tp_init == PyBaseObject_Type.tp_init) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
   }
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) unsupported(BreakReason::ObjectConstruction, std::string("object.__new__ of ") + type->tp_name);
   return makeInstance(t, type);
@@ -385,7 +264,17 @@ Value* typeCall(Trace& t, CallArgs& a) {
   return construct(t, reinterpret_cast<PyTypeObject*>(t.identity(cls)), cls, std::move(rest));
 }
 
-Value* typeMro(Trace& t, CallArgs& a) { return getAttr(t, a.args.at(0), "__mro__"); }
+Value* typeMro(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  static PyObject* mro = typeLookup(&PyType_Type, interned("mro"));
+  if (!isReal(a.args[0]) || !PyType_Check(realObject(a.args[0]))) throw WrongArguments{};
+  auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args[0]));
+  getTypeAttr(t, type, interned("__bases__"));
+  ObjectRef classes = native(t, PyObject_CallOneArg(mro, reinterpret_cast<PyObject*>(type)));
+  std::vector<Value*> items;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(classes.get()); i++) items.push_back(pinnedValue(t, PyList_GET_ITEM(classes.get(), i)));
+  return t.list(std::move(items));
+}
 
 // ---- inspect ---------------------------------------------------------------------------------------------------------
 
@@ -481,8 +370,6 @@ Value* partialCall(Trace& t, CallArgs& a) {
 }  // namespace
 
 void addTypeBuiltins(BuiltinTable& table) {
-  table.add("builtins.isinstance", builtinIsinstance);
-  table.add("builtins.issubclass", builtinIssubclass);
   table.add("builtins.type", builtinType);
   table.add("builtins.super", builtinSuper);
   table.add("builtins.object.__init__", objectInit);

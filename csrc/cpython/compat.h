@@ -24,7 +24,7 @@ typedef struct CodeParts {
   int firstLine;
   PyObject* lineTable;        // bytes
   PyObject* exceptionTable;   // bytes
-  PyObject* consts;           // tuple; its strings may be interned in place
+  PyObject* consts;           // tuple
   PyObject* names;            // tuple of str
   PyObject* localsplusNames;  // tuple of str
   PyObject* localsplusKinds;  // bytes, one per name

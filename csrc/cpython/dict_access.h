@@ -10,6 +10,9 @@ extern "C" {
 
 // True where every key of the dict is an exact str, so that a lookup with a str cannot run anybody's __eq__.
 int dictHasOnlyStrKeys(PyObject* dict);
+// key in dict, dict[key] = value, without asking the key for its hash. -1 with an error set where a comparison failed.
+int dictHasKey(PyObject* dict, PyObject* key, Py_hash_t hash);
+int dictStore(PyObject* dict, PyObject* key, PyObject* value, Py_hash_t hash);
 
 // The value under a key that hashes by its address: as object.__hash__ does, or, of a type with a hash of its own, as
 // torch.Tensor's, by its id(). Borrowed, or null. Runs no __hash__.

@@ -5,6 +5,12 @@
 unsigned localsplusKind(PyCodeObject* code, int slot) { return (unsigned char)PyBytes_AS_STRING(code->co_localspluskinds)[slot]; }
 
 PyCodeObject* makeCode(const CodeParts* parts) {
+  // CPython interns the strings among the constants, and those in tuples, in place. They must stay the objects that they are: it is
+  // shown other constants.
+  Py_ssize_t count = PyTuple_GET_SIZE(parts->consts);
+  PyObject* blank = PyTuple_New(count);
+  if (blank == NULL) return NULL;
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(blank, i, Py_NewRef(Py_None));
   struct _PyCodeConstructor constructor = {
       .filename = parts->filename,
       .name = parts->name,
@@ -13,7 +19,7 @@ PyCodeObject* makeCode(const CodeParts* parts) {
       .code = parts->code,
       .firstlineno = parts->firstLine,
       .linetable = parts->lineTable,
-      .consts = parts->consts,
+      .consts = blank,
       .names = parts->names,
       .localsplusnames = parts->localsplusNames,
       .localspluskinds = parts->localsplusKinds,
@@ -23,6 +29,8 @@ PyCodeObject* makeCode(const CodeParts* parts) {
       .stacksize = parts->stacksize,
       .exceptiontable = parts->exceptionTable,
   };
-  if (_PyCode_Validate(&constructor) < 0) return NULL;
-  return _PyCode_New(&constructor);
+  PyCodeObject* code = _PyCode_Validate(&constructor) < 0 ? NULL : _PyCode_New(&constructor);
+  if (code != NULL) Py_SETREF(code->co_consts, Py_NewRef(parts->consts));
+  Py_DECREF(blank);
+  return code;
 }

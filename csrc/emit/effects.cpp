@@ -1,5 +1,7 @@
 // Replays on existing objects what the trace did to them.
 #include "cpython/compat.h"
+#include "cpython/dict_access.h"
+#include "emit/helpers.h"
 #include "emit/rebuild.h"
 #include "torch/types.h"
 
@@ -16,6 +18,13 @@ void Rebuilder::writeBack(HeapValue* h) {
         load(h);
         a.loadConst(keep(checked(PySlice_New(nullptr, nullptr, nullptr))));
         a.storeSubscr();
+      } else if (h->type == dequeType() && as<ListValue>(h)->resizes == 0) {
+        // Item by item: iterators over it go on.
+        a.loadConst(assignItemsFunction());
+        load(h);
+        loadList(as<ListValue>(h)->items);
+        a.call(2);
+        a.popTop();
       } else {
         PyTypeObject& base = h->type == dequeType() ? *dequeType() : PyList_Type;
         callOn(base, "clear", h);
@@ -55,48 +64,38 @@ void Rebuilder::callOn(PyTypeObject& type, const char* method, HeapValue* h) {
 }
 
 void Rebuilder::writeDict(DictValue* d) {
-  bool plain = d->type == &PyDict_Type;
   PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
-  std::unordered_map<DictKey, bool, DictKeyHash, DictKeyEqual> deleted;
-  for (const DictEntry& e : d->entries) {
-    if (!e.written || e.value) continue;
+  // Deleted, unless it never was there.
+  auto wasThere = [&](const DictEntry& e) {
     auto* held = e.key.asked ? dynamic_cast<HeapValue*>(e.key.value) : nullptr;
     PyObject* key = held ? held->real.get() : e.key.constant;
-    if (!key) continue;
-    // Deleted, unless it never was there.
-    int had = PyDict_Contains(d->real.get(), key);
-    if (had <= 0) {
-      PyErr_Clear();
-      continue;
-    }
-    if (!deleted.emplace(e.key, true).second) continue;
+    int had = key ? dictHasKey(d->real.get(), key, e.key.hash) : 0;
+    if (had < 0) PyErr_Clear();
+    return had > 0;
+  };
+  std::unordered_map<DictKey, bool, DictKeyHash, DictKeyEqual> deleted;
+  std::vector<const DictEntry*> gone;
+  bool keepsSome = !d->complete;
+  for (const DictEntry& e : d->entries) {
+    if (!e.value && e.written && wasThere(e) && deleted.emplace(e.key, true).second) gone.push_back(&e);
+    if (e.value) keepsSome |= !e.written || (!deleted.count(e.key) && wasThere(e));
+  }
+  if (gone.size() > 1 && !keepsSome) {
+    callOn(base, "clear", d);
+    gone.clear();
+  }
+  for (const DictEntry* e : gone) {
     a.loadConst(attributeOf(base, "__delitem__"));
     load(d);
-    if (e.key.value)
-      load(e.key.value);
+    if (e->key.value)
+      load(e->key.value);
     else
-      a.loadConst(e.key.constant);
+      a.loadConst(e->key.constant);
     a.call(2);
     a.popTop();
   }
-  for (const DictEntry& e : d->entries) {
-    if (!e.written || !e.value) continue;
-    if (e.key.effects) refuse(d, " with a key whose __hash__ has effects");
-    completeKey(e.key);
-    if (plain) {
-      load(e.value);
-      load(d);
-      load(e.key.value);
-      a.storeSubscr();
-    } else {
-      a.loadConst(attributeOf(base, "__setitem__"));
-      load(d);
-      load(e.key.value);
-      load(e.value);
-      a.call(3);
-      a.popTop();
-    }
-  }
+  for (const DictEntry& e : d->entries)
+    if (e.written && e.value) storeItem(d, d, e, &base);
 }
 
 }  // namespace cdynamo

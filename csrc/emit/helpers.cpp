@@ -1,6 +1,7 @@
 #include "emit/helpers.h"
 
 #include "base/error.h"
+#include "cpython/dict_access.h"
 #include "cpython/iterators.h"
 #include "cpython/set_layout.h"
 #include "torch/bridge.h"
@@ -39,6 +40,27 @@ PyObject* advanceNumber(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyObject* sequenceIterator(PyObject*, PyObject* sequence) { return PySeqIter_New(sequence); }
 
+PyObject* storeHashed(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 4 || !PyDict_Check(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "store_hashed(dict, key, value, hash)");
+    return nullptr;
+  }
+  Py_hash_t hash = PyLong_AsSsize_t(args[3]);
+  if (hash == -1 && PyErr_Occurred()) return nullptr;
+  if (dictStore(args[0], args[1], args[2], hash) < 0) return nullptr;
+  return ObjectRef::share(Py_None).release();
+}
+
+PyObject* assignItems(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2 || !PyList_CheckExact(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "assign_items(sequence, list)");
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[1]); i++)
+    if (PySequence_SetItem(args[0], i, PyList_GET_ITEM(args[1], i)) < 0) return nullptr;
+  return ObjectRef::share(Py_None).release();
+}
+
 PyObject* copySet(PyObject*, PyObject* set) { return cloneSet(set); }
 
 PyObject* withNumbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -65,6 +87,8 @@ PyMethodDef kWithNumbers = {"with_numbers", reinterpret_cast<PyCFunction>(reinte
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
 PyMethodDef kAdvanceNumber = {"advance_number", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advanceNumber)), METH_FASTCALL, nullptr};
 PyMethodDef kSequenceIterator = {"sequence_iterator", sequenceIterator, METH_O, nullptr};
+PyMethodDef kStoreHashed = {"store_hashed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(storeHashed)), METH_FASTCALL, nullptr};
+PyMethodDef kAssignItems = {"assign_items", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(assignItems)), METH_FASTCALL, nullptr};
 PyMethodDef kCopySet = {"copy_set", copySet, METH_O, nullptr};
 
 PyObject* functionOf(PyMethodDef& definition) { return checked(PyCFunction_New(&definition, nullptr)).release(); }
@@ -88,6 +112,16 @@ PyObject* withNumbersFunction() {
 
 PyObject* sequenceIteratorFunction() {
   static PyObject* function = functionOf(kSequenceIterator);
+  return function;
+}
+
+PyObject* storeHashedFunction() {
+  static PyObject* function = functionOf(kStoreHashed);
+  return function;
+}
+
+PyObject* assignItemsFunction() {
+  static PyObject* function = functionOf(kAssignItems);
   return function;
 }
 

@@ -13,6 +13,12 @@ PyObject* withNumbersFunction();
 // sequence_iterator(sequence) -> the iterator of the __getitem__ protocol, whatever the type says. Borrowed.
 PyObject* sequenceIteratorFunction();
 
+// store_hashed(dict, key, value, hash): dict[key] = value, without asking the key for its hash. Borrowed.
+PyObject* storeHashedFunction();
+
+// assign_items(sequence, list): sequence[i] = list[i] for all of the list's items. Borrowed.
+PyObject* assignItemsFunction();
+
 // copy_set(s): a new set that CPython iterates over in the same order.
 PyObject* copySetFunction();
 

@@ -1,11 +1,13 @@
 #include "emit/rebuild.h"
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "cpython/compat.h"
 #include "emit/helpers.h"
 #include "emit/late_calls.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -63,11 +65,9 @@ void Rebuilder::storeTemp(Value* v) {
 
 void Rebuilder::loadTemp(Value* v) { a.loadFast(temps_.at(v)); }
 
-bool Rebuilder::isFresh(PyObject* object) { return PyExceptionInstance_Check(object) || Py_TYPE(object) == &PyBaseObject_Type; }
-
 bool Rebuilder::isLeaf(Value* v) const {
   if (v->kind == Kind::Number) return true;
-  if (v->kind == Kind::Real) return !isFresh(realObject(v)) && !PyTraceBack_Check(realObject(v)) && !t.localClass(realObject(v));
+  if (v->kind == Kind::Real) return !isMadeAnew(realObject(v)) && !PyTraceBack_Check(realObject(v)) && !t.localClass(realObject(v));
   if (v->kind == Kind::Tensor) return as<TensorValue>(v)->attrs.empty() && as<TensorValue>(v)->type == tensorType();
   auto* heap = dynamic_cast<HeapValue*>(v);
   return heap && heap->real;
@@ -312,7 +312,6 @@ void Rebuilder::makeDict(DictValue* d) {
   int live = 0;
   for (const DictEntry& e : d->entries) {
     if (!e.value) continue;
-    if (e.key.effects) refuse(d, " with a key whose __hash__ has effects");
     built = built && !e.key.asked && isBuilt(e.value) && isBuilt(e.key.value);
     live++;
   }
@@ -331,7 +330,13 @@ void Rebuilder::makeDict(DictValue* d) {
   }
   storeTemp(d);
   PyTypeObject* base = PyType_IsSubtype(d->type, &PyODict_Type) ? &PyODict_Type : &PyDict_Type;
-  if (live) later([this, d, base] { fillContents(d, d, base); });
+  if (!live && !d->attributes) return;
+  later([this, d, base] {
+    fillContents(d, d, base);
+    if (!d->attributes) return;
+    for (const DictEntry& e : d->attributes->entries)
+      if (e.value) storeItem(d->attributes, d->attributes, e, &PyDict_Type);
+  });
 }
 
 void Rebuilder::makeSet(SetValue* s) {
@@ -380,7 +385,10 @@ void Rebuilder::writeBackKey(Value* v, int depth) {
 
 void Rebuilder::replay(Value* self, SetValue* s) {
   using Change = SetValue::Change;
-  for (const Change& change : s->history) completeKey(change.key);
+  for (const Change& change : s->history) {
+    if (change.key.effects) refuse(self, " with an item whose __hash__ has effects");
+    completeKey(change.key);
+  }
   for (size_t i = 0; i < s->history.size();) {
     const Change& first = s->history[i];
     if (first.what == Change::Call) {
@@ -412,23 +420,32 @@ void Rebuilder::replay(Value* self, SetValue* s) {
   }
 }
 
+void Rebuilder::storeItem(Value* self, DictValue* d, const DictEntry& e, PyTypeObject* base) {
+  completeKey(e.key);
+  if (e.key.asked && base == &PyDict_Type && hasExactHash(t, e.key.value)) {
+    // The program's own __hash__ was asked in the trace: it may say something else by now.
+    a.loadConst(storeHashedFunction());
+    loadAll({self, e.key.value, e.value});
+    a.loadConst(number(e.key.hash));
+    a.call(4);
+    return a.popTop();
+  }
+  if (e.key.effects) refuse(d, " with a key whose __hash__ has effects");
+  if (d->type == &PyDict_Type) {
+    loadAll({e.value, self, e.key.value});
+    return a.storeSubscr();
+  }
+  a.loadConst(attributeOf(*base, "__setitem__"));
+  loadAll({self, e.key.value, e.value});
+  a.call(3);
+  a.popTop();
+}
+
 void Rebuilder::fillContents(Value* self, HeapValue* contents, PyTypeObject* base) {
   if (contents->kind == Kind::Set) return replay(self, as<SetValue>(contents));
   if (contents->kind == Kind::Dict) {
-    bool plain = contents->type == &PyDict_Type;
-    for (const DictEntry& e : as<DictValue>(contents)->entries) {
-      if (!e.value) continue;
-      completeKey(e.key);
-      if (plain) {
-        loadAll({e.value, self, e.key.value});
-        a.storeSubscr();
-        continue;
-      }
-      a.loadConst(attributeOf(*base, "__setitem__"));
-      loadAll({self, e.key.value, e.value});
-      a.call(3);
-      a.popTop();
-    }
+    for (const DictEntry& e : as<DictValue>(contents)->entries)
+      if (e.value) storeItem(self, as<DictValue>(contents), e, base);
     return;
   }
   const std::vector<Value*>& items = as<ListValue>(contents)->items;
@@ -542,14 +559,13 @@ void Rebuilder::makeInstance(InstanceValue* i) {
     return storeTemp(i);
   }
   PyTypeObject* type = i->type;
-  PyObject* module = PyDict_GetItemString(typeDict(type), "__module__");
-  if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0) {
+  if (isOwnLibrary(typeDict(type), "__module__")) {
     if (makeStandIn(i)) return;
     refuse(i, ", for which no object of the library can be made");
   }
   if (type == partialType()) return makePartial(i);
   if (i->exceptionArgs) return makeException(i);
-  PyTypeObject* base = i->core ? coreType(type) : &PyBaseObject_Type;
+  PyTypeObject* base = i->core ? coreType(type) : PyType_IsSubtype(type, namespaceType()) ? namespaceType() : &PyBaseObject_Type;
   if (i->contents)
     base = i->contents->kind == Kind::List         ? &PyList_Type
            : i->contents->kind == Kind::Tuple      ? &PyTuple_Type
@@ -562,7 +578,10 @@ void Rebuilder::makeInstance(InstanceValue* i) {
   if (immutable) {
     auto items = i->contents->kind == Kind::Tuple ? as<TupleValue>(i->contents)->items : unorderedItems(t, i->contents);
     if (i->contents->kind == Kind::Set)
-      for (const DictKey& k : as<SetValue>(i->contents)->items) completeKey(k);
+      for (const DictKey& k : as<SetValue>(i->contents)->items) {
+        if (k.effects) refuse(i, " with an item whose __hash__ has effects");
+        completeKey(k);
+      }
     loadAll(items);
     a.buildTuple(static_cast<int>(items.size()));
   }

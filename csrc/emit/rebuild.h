@@ -65,7 +65,6 @@ class Rebuilder {
   void loadTemp(Value* v);
   bool loadKnown(Value* v);  // false: not made yet
   bool isLeaf(Value* v) const;
-  static bool isFresh(PyObject* object);  // a constant of the trace that must be another object in every call
 
   // ---- filling ----
   void later(std::function<void()> fill) { fills_.push_back(std::move(fill)); }
@@ -88,6 +87,8 @@ class Rebuilder {
   // Makes a key whose __hash__ is Python code, with all that it looks at.
   void completeKey(const DictKey& k);
   void writeBackKey(Value* v, int depth = 0);
+  // self[key] = value by the method of `base`; d: the dict that self is, or holds.
+  void storeItem(Value* self, DictValue* d, const DictEntry& e, PyTypeObject* base);
 
   // rebuild_classes.cpp
   void makeClass(Value* v);

@@ -19,10 +19,15 @@ void Rebuilder::makeClass(Value* v) {
   std::vector<LocalClass::Entry> late;
   if (c->factory) {
     load(c->factory);
-    loadAll(c->args);
+    // With all that they hold: the factory reads it.
+    auto loadFilled = [&](Value* part) {
+      load(part);
+      fillAll();
+    };
+    for (Value* part : c->args) loadFilled(part);
     ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(c->keywords.size())));
     for (size_t i = 0; i < c->keywords.size(); i++) {
-      load(c->keywords[i].value);
+      loadFilled(c->keywords[i].value);
       PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(c->keywords[i].name.get()).release());
     }
     a.call(static_cast<int>(c->args.size() + c->keywords.size()), c->keywords.empty() ? nullptr : keep(std::move(names)));

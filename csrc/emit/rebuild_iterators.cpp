@@ -3,6 +3,7 @@
 
 #include "base/exceptions.h"
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "bytecode/code.h"
 #include "cpython/compat.h"
 #include "emit/helpers.h"
@@ -21,11 +22,6 @@ bool returnsItself(PyObject* function) {
   for (const Instr& in : code.instrs())
     if (in.op != Op::Resume && in.op != Op::Nop) steps.push_back(&in);
   return steps.size() == 2 && steps[0]->op == Op::LoadFast && steps[0]->arg == 0 && steps[1]->op == Op::ReturnValue;
-}
-
-bool isPolyfill(PyObject* globalsOrTypeDict, const char* key) {
-  PyObject* module = PyDict_GetItemString(globalsOrTypeDict, key);
-  return module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0;
 }
 
 Value* fieldOf(InstanceValue* i, const char* name) {
@@ -61,7 +57,7 @@ void Rebuilder::loadInner(Value* v) {
   if (v->kind == Kind::Instance) {
     PyTypeObject* type = as<InstanceValue>(v)->type;
     PyObject* method = typeLookup(type, name("__iter__"));
-    if (method && PyFunction_Check(method) && !isPolyfill(typeDict(type), "__module__") && !returnsItself(method))
+    if (method && PyFunction_Check(method) && !isOwnLibrary(typeDict(type), "__module__") && !returnsItself(method))
       refuse(v, ", whose __iter__ would run once more");
   }
   load(v);
@@ -351,8 +347,9 @@ void Rebuilder::makeReversed(IteratorValue* it) {
     // Over what cannot change, or a dict that must not.
     Value* v = it->subjectOf;
     if (v->kind == Kind::Instance && !it->done) refuse(it, " over an object with its own __len__ and __getitem__");
-    DictValue* d = asDict(v) ? asDict(v) : v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : nullptr;
-    if (d && static_cast<int64_t>(d->live) != it->stop) refuse(it, " over a dict that was changed meanwhile");
+    DictValue* d = iteratedDict(v);
+    if (d && !it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop)
+      refuse(it, " over a dict that was changed meanwhile");
     if (it->done && !d) {
       a.buildTuple(0);
       a.call(1);
@@ -398,7 +395,8 @@ void Rebuilder::makeReversed(IteratorValue* it) {
 
 void Rebuilder::makeDictIterator(IteratorValue* it) {
   auto* d = as<DictValue>(it->subject);
-  if (!it->done && static_cast<int64_t>(d->live) != it->stop) refuse(it, " over a dict that was changed meanwhile");
+  if (!it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop)
+    refuse(it, " over a dict that was changed meanwhile");
   PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
   a.loadConst(attributeOf(base, it->step == DictViewValue::Keys ? "keys" : it->step == DictViewValue::Values ? "values" : "items"));
   int64_t passed = 0;
@@ -420,7 +418,8 @@ void Rebuilder::makeDictIterator(IteratorValue* it) {
 
 bool Rebuilder::makeKeyFunction(FunctionValue* fn) {
   auto* code = reinterpret_cast<PyCodeObject*>(fn->code);
-  if (!isPolyfill(fn->globals, "__name__") || PyUnicode_CompareWithASCIIString(code->co_qualname, "cmp_to_key.<locals>.<lambda>") != 0) return false;
+  if (!isOwnLibrary(fn->globals, "__name__") || PyUnicode_CompareWithASCIIString(code->co_qualname, "cmp_to_key.<locals>.<lambda>") != 0)
+    return false;
   auto cells = itemsOf(t, fn->closure);
   a.loadConst(importedObject("functools", "cmp_to_key"));
   load(t.cellContents(as<CellValue>(cells[0])));

@@ -328,7 +328,7 @@ class ProgramBuilder {
     if (fact.kind == FactKind::AbcToken) return other(0, index);
     if (fact.kind == FactKind::Present) return;                                    // reading it is the check
     if (fact.kind == FactKind::Written || fact.kind == FactKind::Overlap) return;  // in the memory guard
-    if (fact.kind == FactKind::DistinctKey) return program_->distinctKeys_.push_back(static_cast<uint32_t>(fact.reg));
+    if (fact.kind == FactKind::Distinct) return program_->distinct_.add(static_cast<uint32_t>(fact.reg), fact.number != 0);
     if (isDictItem(fact.reg) && followsFromIdentity(fact)) return ownerGroup(fact.reg).facts.push_back(index);
     uint32_t reg = static_cast<uint32_t>(fact.reg);
     int32_t level = source(fact.reg).id;
@@ -400,7 +400,7 @@ class ProgramBuilder {
       if (group > first) program_->batches_.push_back({Op::DictVersions, static_cast<uint32_t>(first), static_cast<uint32_t>(group)});
     }
     if (!program_->memory_.empty()) program_->batches_.push_back({Op::Memory, 0, 0});
-    if (program_->distinctKeys_.size() > 1) program_->batches_.push_back({Op::DistinctKeys, 0, 0});
+    if (!program_->distinct_.empty()) program_->batches_.push_back({Op::Distinct, 0, 0});
   }
 
   void emitBatch(Op op, const std::vector<Step>& steps) {

@@ -44,7 +44,7 @@ const char* factLabel(FactKind kind) {
     case FactKind::Length: return "LENGTH_CHECK";
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
     case FactKind::LacksKey: return "DICT_NOT_CONTAINS";
-    case FactKind::DistinctKey: return "NO_OBJECT_ALIASING";
+    case FactKind::Distinct: return "NO_OBJECT_ALIASING";
     case FactKind::Present: return "DICT_CONTAINS";
     case FactKind::DictKeys: return "DICT_KEYS_MATCH";
     case FactKind::SetEquals: return "SET_MATCH";
@@ -96,7 +96,7 @@ class Explainer {
         return "___dict_contains(" + reprOf(item.object) + ", " + base + ")";
       }
       case FactKind::LacksKey: return name(fact.other) + " not in " + subject;
-      case FactKind::DistinctKey: return subject + " is none of the other keys";
+      case FactKind::Distinct: return subject + " is no other input that is a key or is written to";
       case FactKind::DictKeys: return "list(dict.keys(" + subject + ")) == " + listOf(object);
       case FactKind::SetEquals: return subject + " == " + reprOf(object);
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
@@ -373,9 +373,9 @@ class Explainer {
         if (key == nullptr) return absent(fact.other);
         return unless(PyDict_Check(subject) && !readKeyedItem(subject, key), "");
       }
-      case FactKind::DistinctKey: {
-        for (uint32_t reg : program_.distinctKeys_)
-          if (static_cast<int32_t>(reg) != fact.reg && value(static_cast<int32_t>(reg)) == subject)
+      case FactKind::Distinct: {
+        for (uint32_t reg : program_.distinct_.registers())
+          if (static_cast<int32_t>(reg) != fact.reg && (fact.number || program_.differsFromAll(reg)) && value(static_cast<int32_t>(reg)) == subject)
             return condition(fact) + "  # actual: it is " + name(static_cast<int32_t>(reg));
         return {};
       }

@@ -79,7 +79,7 @@ void FactList::tensor(const Source* s, PyTypeObject* type, const TensorMeta& met
 }
 void FactList::sameObject(const Source* a, const Source* b) { add({.kind = FactKind::SameObject, .source = a, .otherSource = b}); }
 void FactList::lacksKey(const Source* dict, const Source* key) { add({.kind = FactKind::LacksKey, .source = dict, .otherSource = key}); }
-void FactList::distinctKey(const Source* key) { add({.kind = FactKind::DistinctKey, .source = key}); }
+void FactList::distinct(const Source* s, bool fromAll) { add({.kind = FactKind::Distinct, .source = s, .number = fromAll}); }
 void FactList::distinctObjects(const Source* a, const Source* b) { add({.kind = FactKind::DistinctObjects, .source = a, .otherSource = b}); }
 void FactList::written(const Source* s) { add({.kind = FactKind::Written, .source = s}); }
 void FactList::overlap(const Source* a, const Source* b, int64_t distance) {

@@ -18,7 +18,7 @@ enum class FactKind : uint8_t {
   Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
   DictLacks,        // dict source has no key object
   LacksKey,         // dict source has no key that is the object otherSource
-  DistinctKey,      // source is none of the other sources that are distinct keys
+  Distinct,         // source is none of the other sources with such a fact; number 0: only of those that have number 1
   Present,          // source, an item of a dict, can be read
   DictKeys,         // dict source has exactly the keys of tuple object, in that order
   SetEquals,        // set source equals the frozenset object
@@ -71,7 +71,7 @@ class FactList {
   void tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta);
   void sameObject(const Source* a, const Source* b);
   void lacksKey(const Source* dict, const Source* key);
-  void distinctKey(const Source* key);
+  void distinct(const Source* s, bool fromAll);
   void distinctObjects(const Source* a, const Source* b);
   void lacksAttr(const Source* s, PyObject* name);
   void written(const Source* s);

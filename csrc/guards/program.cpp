@@ -299,8 +299,8 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
       case Op::Memory:
         if (!memory_.holds(regs)) return false;
         break;
-      case Op::DistinctKeys:
-        if (!keysAreDistinct(state)) return false;
+      case Op::Distinct:
+        if (!distinct_.holds(regs)) return false;
         break;
       case Op::GlobalStateIs:
         if (!globalStateMatches(globals_)) return false;
@@ -368,7 +368,7 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
       }
       return true;
     case FactKind::LacksKey: return PyDict_Check(value) && !readKeyedItem(value, regs[fact.other]);
-    case FactKind::DistinctKey: return false;  // in keysAreDistinct
+    case FactKind::Distinct: return false;  // in the guard for all of them
     case FactKind::DictKeys:
       if (PyODict_Check(value)) holdRegisters(regs, validBelow, temporaries);  // its iterator is allocated
       return dictKeysAre(value, fact.object.get());
@@ -429,21 +429,10 @@ bool GuardProgram::learnTensor(TensorGuard& guard, const GuardFact& fact, PyObje
   return true;
 }
 
-bool GuardProgram::keysAreDistinct(State& state) const {
-  size_t count = distinctKeys_.size(), same = 0;
-  if (state.keys.size() == count)
-    while (same < count && state.registers[distinctKeys_[same]] == state.keys[same]) same++;
-  if (same == count) return true;
-  std::unordered_set<PyObject*> seen;
-  state.keys.clear();
-  for (uint32_t reg : distinctKeys_) {
-    if (!seen.insert(state.registers[reg]).second) {
-      state.keys.clear();
-      return false;
-    }
-    state.keys.push_back(state.registers[reg]);
-  }
-  return true;
+bool GuardProgram::differsFromAll(uint32_t reg) const {
+  for (const GuardFact& fact : facts_)
+    if (fact.kind == FactKind::Distinct && fact.reg == static_cast<int32_t>(reg)) return fact.number != 0;
+  return false;
 }
 
 bool GuardProgram::abcTokenIs(int64_t token) const {

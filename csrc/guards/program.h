@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "guards/distinct.h"
 #include "guards/facts.h"
 #include "guards/held.h"
 #include "guards/memory.h"
@@ -132,7 +133,7 @@ class GuardProgram {
     Tensors,
     TypeVersions,
     Memory,
-    DistinctKeys,
+    Distinct,
     GlobalStateIs,
   };
   struct Step {
@@ -173,7 +174,6 @@ class GuardProgram {
     std::vector<PyObject*> registers;
     std::vector<uint64_t> dictVersions;  // per group: children and facts are right for this version; 0: for none
     std::vector<unsigned> typeVersions;
-    std::vector<PyObject*> keys;  // distinctKeys_ when they were found distinct; only compared
   };
 
   struct Place {
@@ -189,7 +189,7 @@ class GuardProgram {
   bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
   bool runTensors(State& state, const Batch& batch);
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
-  bool keysAreDistinct(State& state) const;
+  bool differsFromAll(uint32_t reg) const;
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
   static PyObject* makeInstanceDict(PyObject* const* registers, const Step& step, std::vector<ObjectRef>& temporaries);
@@ -208,7 +208,7 @@ class GuardProgram {
   std::vector<uint32_t> guardOfMeta_;  // by GuardFact::number
   std::vector<TensorMeta> tensorMetas_;
   MemoryGuard memory_;
-  std::vector<uint32_t> distinctKeys_;  // registers that no two of which may hold one object
+  DistinctGuard distinct_;
   std::vector<uint32_t> wanted_;
   std::vector<GuardFact> facts_;
   std::vector<Place> places_;

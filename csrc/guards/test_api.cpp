@@ -80,7 +80,7 @@ void readFact(SourceTable& table, FactList& facts, PyObject* tuple) {
   if (kind == "function") return facts.functionIs(source, operand);
   if (kind == "same") return facts.sameObject(source, readSource(table, operand));
   if (kind == "lacks_key") return facts.lacksKey(source, readSource(table, operand));
-  if (kind == "key") return facts.distinctKey(source);
+  if (kind == "differs") return facts.distinct(source, operand == Py_True);
   if (kind == "distinct") return facts.distinctObjects(source, readSource(table, operand));
   if (kind == "lacks_attr") return facts.lacksAttr(source, operand);
   if (kind == "truth") return facts.truth(source, operand == Py_True);

@@ -4,6 +4,7 @@
 #include "cpython/iterators.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -123,6 +124,23 @@ void dropped(Trace& t, Value* v, const FrameState* dyingFrame) {
     auto* g = inner && inner->kind == Kind::Generator ? as<GeneratorValue>(inner) : nullptr;
     if (g && !g->real && mustBeClosed(g) && !isHeld(t, g, dyingFrame, v) && !isHeld(t, v, dyingFrame, nullptr)) close(t, g);
   }
+}
+
+PyTypeObject* finalizedType(PyObject* object) {
+  auto isFinalized = [](PyObject* held) { return Py_TYPE(held)->tp_finalize && !PyGen_CheckExact(held); };
+  if (isFinalized(object)) return Py_TYPE(object);
+  for (Py_ssize_t i = 0; PyTuple_CheckExact(object) && i < PyTuple_GET_SIZE(object); i++)
+    if (isFinalized(PyTuple_GET_ITEM(object, i))) return Py_TYPE(PyTuple_GET_ITEM(object, i));
+  return nullptr;
+}
+
+void checkOverwritten(Trace& t, Value* old) {
+  if (!old || old->kind == Kind::Tensor) return;
+  if (old->kind == Kind::Generator) return checkDropped(t, old);
+  auto* heap = old->kind == Kind::Instance || old->kind == Kind::Tuple ? as<HeapValue>(old) : nullptr;
+  PyObject* object = isReal(old) ? realObject(old) : heap ? heap->real.get() : nullptr;
+  if (PyTypeObject* type = object && old->source ? finalizedType(object) : nullptr)
+    unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
 }
 
 }  // namespace cdynamo

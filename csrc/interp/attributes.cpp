@@ -1,28 +1,20 @@
-// Attribute access by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
-#include "base/ref.h"
-// After Python.h, which it does not include.
-#include <structmember.h>
-
-#include <cstddef>
-#include <cstring>
-
+// Reading attributes by CPython's lookup rules: type, MRO, descriptors, instance dictionary, __getattr__.
+#include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
-#include "interp/protocol.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
 namespace cdynamo {
 
-namespace {
-
 PyObject* interned(const char* text) {
   static std::unordered_map<std::string, PyObject*> table;
   PyObject*& name = table[text];
-  if (!name) name = PyUnicode_InternFromString(text);
+  if (!name) name = checked(PyUnicode_InternFromString(text)).release();
   return name;
 }
 
@@ -32,164 +24,13 @@ std::string textOf(PyObject* name) {
   return text ? text : "?";
 }
 
-bool hasInstanceDict(PyTypeObject* type) { return type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT); }
-
-bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr; }
-
-}  // namespace
-
 PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
   PyObject* found = typeLookup(type, name);
   if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type)) t.facts.typeLookup(type, name, found);
   return found;
 }
 
-namespace {
-
-void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
-  t.touch(i);
-  t.journal.onRollback([i, old = i->slots] { i->slots = old; });
-  for (auto& [slot, v] : i->slots)
-    if (slot.get() == name) {
-      v = value;
-      return;
-    }
-  i->slots.emplace_back(ObjectRef::share(name), value);
-}
-
-}  // namespace
-
 Value* pinnedValue(Trace& t, PyObject* object) { return t.wrap(object, t.sources.pinned(object)); }
-
-void checkClassMethod(Trace& t, Value* function) {
-  PyTypeObject* type = t.typeOf(function);
-  if (type->tp_descr_get && type != &PyFunction_Type && type != &PyMethod_Type)
-    unsupported(BreakReason::UnsupportedDescriptor, std::string("a classmethod around a descriptor of type ") + type->tp_name);
-}
-
-Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
-  PyTypeObject* kind = Py_TYPE(d);
-  if (kind == &PyFunction_Type) {
-    Value* fn = pinnedValue(t, d);
-    return instance ? static_cast<Value*>(t.make<BoundMethodValue>(fn, instance)) : fn;
-  }
-  if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type) {
-    ObjectRef inner = checked(PyObject_GetAttrString(d, "__func__"));
-    Value* fn = pinnedValue(t, inner.get());
-    if (kind == &PyStaticMethod_Type) return fn;
-    checkClassMethod(t, fn);
-    Value* self = instance && instance->kind == Kind::Real && PyType_Check(realObject(instance)) && owner == Py_TYPE(realObject(instance))
-                      ? instance
-                      : pinnedValue(t, reinterpret_cast<PyObject*>(owner));
-    return t.make<BoundMethodValue>(fn, self);
-  }
-  if (kind == &PyProperty_Type) {
-    if (!instance) return pinnedValue(t, d);
-    ObjectRef getter = checked(PyObject_GetAttrString(d, "fget"));
-    if (getter.get() == Py_None) raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + owner->tp_name + "' object has no getter");
-    return call1(t, pinnedValue(t, getter.get()), instance);
-  }
-  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type) {
-    if (kind == &PyClassMethodDescr_Type) return t.make<BoundMethodValue>(t.realShared(d), pinnedValue(t, reinterpret_cast<PyObject*>(owner)));
-    if (!instance) return t.realShared(d);
-    return t.make<BoundMethodValue>(t.realShared(d), instance);
-  }
-  if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) {
-    if (!instance) return t.realShared(d);
-    static PyObject* plainClass = typeLookup(&PyBaseObject_Type, interned("__class__"));
-    if (d == plainClass) return typeValue(t, instance);
-    if (instance->kind == Kind::Instance) {
-      auto* i = as<InstanceValue>(instance);
-      std::string attribute = textOf(name);
-      if (attribute == "__dict__") return t.dictOf(i);
-      if (attribute == "__class__") return typeValue(t, instance);
-      for (auto& [slot, v] : i->slots)
-        if (slot.get() == name) return v;
-      if (!i->real) {
-        if (i->exceptionArgs) {
-          if (attribute == "args") return i->exceptionArgs;
-          if (attribute == "__traceback__") return t.tracebackOf(instance);
-          if (attribute == "__cause__" || attribute == "__context__") return t.none();
-          if (attribute == "__suppress_context__") return t.boolean(false);
-          auto* args = asTuple(i->exceptionArgs);
-          size_t given = args ? args->items.size() : 0;
-          if (attribute == "value") return given ? args->items[0] : t.none();
-          if (attribute == "code") return !given ? t.none() : given == 1 ? args->items[0] : static_cast<Value*>(args);
-          if (PyType_IsSubtype(i->type, reinterpret_cast<PyTypeObject*>(PyExc_BaseExceptionGroup)) && given == 2) {
-            if (attribute == "message") return args->items[0];
-            if (attribute == "exceptions") {
-              Value* members = t.tuple(itemsOf(t, args->items[1]));
-              setSlot(t, i, name, members);
-              return members;
-            }
-          }
-          if (Value* field = exceptionField(t, i, reinterpret_cast<PyDescrObject*>(d)->d_type, attribute)) return field;
-        }
-        return nullptr;
-      }
-      ObjectRef held = ObjectRef::steal(PyObject_GetAttr(i->real.get(), name));
-      if (!held) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) raiseCurrent(t);
-        PyErr_Clear();
-        if (i->source) t.facts.lacksAttr(i->source, name);
-        return nullptr;
-      }
-      if (!i->source) return t.real(std::move(held));
-      return t.wrap(held.get(), t.sources.attr(i->source, name));
-    }
-    if (isReal(instance)) {
-      if (PyTraceBack_Check(realObject(instance))) {
-        if (textOf(name) == "tb_frame") unsupported(BreakReason::ExceptionTraceback, "the frame of a traceback");
-        if (const Trace::TracebackEntry* entry = t.asTraceback(instance); entry && textOf(name) == "tb_next") return entry->next;
-      }
-      if (PyExceptionInstance_Check(realObject(instance)) && textOf(name) == "__traceback__") return t.tracebackOf(instance);
-      if (PyExceptionInstance_Check(realObject(instance)) && !instance->source)
-        if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
-      ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
-      if (!held) raiseCurrent(t);
-      if (!instance->source) return t.real(std::move(held));
-      return t.wrap(held.get(), t.sources.attr(instance->source, name));
-    }
-    if (textOf(name) == "__class__") return typeValue(t, instance);
-    if (instance->kind == Kind::List && textOf(name) == "maxlen") {
-      auto* deque = as<ListValue>(instance);
-      t.load(deque);
-      return deque->maxlen < 0 ? t.none() : t.integer(deque->maxlen);
-    }
-    if (instance->kind == Kind::Dict && textOf(name) == "default_factory") return defaultFactory(t, as<DictValue>(instance));
-    if (instance->kind == Kind::Tuple && kind == &PyMemberDescr_Type && PyType_IsSubtype(owner, &PyTuple_Type)) {
-      // A field of a struct sequence is an item of the tuple.
-      auto* tuple = as<TupleValue>(instance);
-      t.load(tuple);
-      size_t at =
-          (static_cast<size_t>(reinterpret_cast<PyMemberDescrObject*>(d)->d_member->offset) - offsetof(PyTupleObject, ob_item)) / sizeof(PyObject*);
-      if (at < tuple->items.size()) return tuple->items[at];
-      // Beyond the items: readable by name only, and None in one that was made of its items.
-      if (!tuple->real) return t.none();
-      ObjectRef held = checked(PyObject_GetAttr(tuple->real.get(), name));
-      return tuple->source ? t.wrap(held.get(), t.sources.attr(tuple->source, name)) : t.real(std::move(held));
-    }
-    unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a " + owner->tp_name + " object");
-  }
-  if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
-  if (kind == &PySuper_Type) {
-    // One that was made without an object is bound to the instance.
-    ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))),
-              of = checked(PyObject_GenericGetAttr(d, interned("__thisclass__")));
-    if (!instance || bound.get() != Py_None) return pinnedValue(t, d);
-    return call(t, t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type)), {{pinnedValue(t, of.get()), instance}, {}});
-  }
-  // A descriptor written in Python: its __get__ is a function on its type.
-  PyObject* getter = lookUp(t, kind, interned("__get__"));
-  if (getter && PyFunction_Check(getter)) {
-    Value* self = pinnedValue(t, d);
-    return call(t, pinnedValue(t, getter), {{self, instance ? instance : t.none(), pinnedValue(t, reinterpret_cast<PyObject*>(owner))}, {}});
-  }
-  if (getter) unsupported(BreakReason::UnsupportedDescriptor, "the descriptor '" + textOf(name) + "' of type " + kind->tp_name);
-  return pinnedValue(t, d);
-}
-
-// ---- reading ---------------------------------------------------------------------------------------------------------
 
 Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
   PyTypeObject* meta = Py_TYPE(type);
@@ -207,6 +48,11 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
       if (attribute == "__dict__") return t.real(std::move(held));
+      if (attribute == "__flags__") {
+        // One of them is CPython's own, which it changes as it likes; whether the class is abstract is what a program can change.
+        lookUp(t, type, interned("__abstractmethods__"));
+        return t.real(std::move(held));
+      }
       if (t.localClass(type)) {
         if (!PyTuple_CheckExact(held.get())) return t.real(std::move(held));
         std::vector<Value*> items;
@@ -219,6 +65,10 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
   }
   PyObject* found = lookUp(t, type, name);
   if (found) {
+    // The model's own object, which the program may write to.
+    static PyObject* fieldType = importedObject("_collections", "_tuplegetter");
+    if (reinterpret_cast<PyObject*>(Py_TYPE(found)) == fieldType && t.localClass(type))
+      unsupported(BreakReason::UnsupportedDescriptor, "field '" + textOf(name) + "' of a named tuple made in the function");
     if (Py_TYPE(found)->tp_descr_get) return bindDescriptor(t, found, nullptr, type, name);
     return pinnedValue(t, found);
   }
@@ -234,6 +84,10 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
       auto* i = as<InstanceValue>(object);
       if (!hasInstanceDict(i->type)) return nullptr;
       DictValue* d = t.dictOf(i);
+      return d ? t.dictGetName(d, name) : nullptr;
+    }
+    case Kind::Dict: {
+      DictValue* d = t.dictOf(as<DictValue>(object));
       return d ? t.dictGetName(d, name) : nullptr;
     }
     case Kind::Function: {
@@ -285,6 +139,10 @@ namespace {
 Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   PyObject* object = realObject(module);
   PyObject* dict = PyModule_GetDict(object);
+  PyObject* read = lookUp(t, Py_TYPE(object), interned("__getattribute__"));
+  if (read && Py_TYPE(read) != &PyWrapperDescr_Type)
+    return call1(t, bindDescriptor(t, read, module, Py_TYPE(object), interned("__getattribute__")), t.realShared(name));
+  if (!dict) unsupported(BreakReason::UnsupportedAttribute, "a module that is not initialised");
   const Source* source = module->source ? module->source : t.sources.pinned(object);
   if (source->kind != SourceKind::Pinned) t.facts.identityIs(source, object);
   PyObject* onDemand = PyDict_GetItemString(dict, "_lazy_modules");  // of torch
@@ -296,13 +154,15 @@ Value* moduleAttr(Trace& t, Value* module, PyObject* name) {
   }
   // The module's dictionary is the module's for its whole life.
   Value* d = t.wrap(dict, t.sources.pinned(dict));
+  PyObject* onType = lookUp(t, Py_TYPE(object), name);
+  static PyObject* ownDict = typeLookup(&PyModule_Type, interned("__dict__"));
+  if (onType == ownDict && onType) return d;
+  if (onType && isDataDescriptor(onType) && textOf(name) != "__annotations__") return bindDescriptor(t, onType, module, Py_TYPE(object), name);
   if (Value* v = t.dictGetName(as<DictValue>(d), name)) return v;
-  PyObject* generic = typeLookup(Py_TYPE(object), name);
-  if (generic) {
+  if (onType) {
     // Made, and kept, when it is first read.
     if (textOf(name) == "__annotations__") unsupported(BreakReason::UnsupportedAttribute, "the annotations of a module that has none yet");
-    ObjectRef held = native(t, PyObject_GetAttr(object, name));
-    return t.real(std::move(held));
+    return Py_TYPE(onType)->tp_descr_get ? bindDescriptor(t, onType, module, Py_TYPE(object), name) : pinnedValue(t, onType);
   }
   if (isConfigModule(object)) return configAttr(t, object, name);
   Value* hook = t.dictGetName(as<DictValue>(d), interned("__getattr__"));
@@ -458,8 +318,12 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       }
       PyObject* d = typeLookup(p->type, name);
       if (d && (Py_TYPE(d) == &PyMethodDescr_Type || Py_TYPE(d) == &PyWrapperDescr_Type)) return t.make<BoundMethodValue>(t.realShared(d), p);
-      if (p->type != &PyProperty_Type) return getAttrOrNull(t, p->get, name);
-      return nullptr;
+      if (p->type == &PyProperty_Type) return nullptr;
+      // Copied from what they are made of.
+      if (attribute == "__dict__") unsupported(BreakReason::UnsupportedAttribute, std::string("the attributes of a ") + p->type->tp_name);
+      for (const char* copied : {"__module__", "__name__", "__qualname__", "__doc__", "__annotations__"})
+        if (attribute == copied) return getAttrOrNull(t, p->get, name);
+      return instanceDictGet(t, p->get, name);
     }
     case Kind::Real: {
       PyObject* real = realObject(object);
@@ -592,233 +456,6 @@ Value* pythonMethod(Trace& t, Value* object, const char* name) {
   PyObject* d = typeLookup(type, attribute);
   if (!d || !PyFunction_Check(d)) return nullptr;
   return bindDescriptor(t, lookUp(t, t.typeOf(object), attribute), object, type, attribute);
-}
-
-// ---- writing ---------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// What calls of the function read. False for all other attributes.
-bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Value* value) {
-  bool none = !value || isReal(value, Py_None);
-  if (name == "__defaults__" || name == "__kwdefaults__") {
-    bool positional = name == "__defaults__";
-    if (!none && !(positional ? static_cast<Value*>(asTuple(value)) : asDict(value)) && !(isReal(value) && PyTuple_Check(realObject(value))))
-      raise(t, PyExc_TypeError, name + " must be set to a " + (positional ? "tuple" : "dict") + " object");
-    t.journal.set(positional ? fn->defaults : fn->kwdefaults, none ? nullptr : value);
-    return true;
-  }
-  if (name == "__annotations__") {
-    t.journal.set(fn->annotations, none ? nullptr : value);
-    return true;
-  }
-  if (name == "__code__" || name == "__closure__" || name == "__globals__" || name == "__builtins__")
-    unsupported(BreakReason::AttributeWrite, "setting '" + name + "' of a function");
-  return false;
-}
-
-// An attribute of a real object that the trace does not model otherwise. False: it cannot be followed.
-bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
-  PyObject* real = realObject(object);
-  PyTypeObject* type = t.typeOf(object);
-  bool exception = PyExceptionInstance_Check(real);
-  if (!exception && !PyFunction_Check(real)) return false;
-  PyObject* d = lookUp(t, type, name);
-  DictValue* attributes = nullptr;
-  if (exception && !object->source) {
-    if (textOf(name) == "args" || !value) return false;
-    if (textOf(name) == "__cause__") setRealAttr(t, object, interned("__suppress_context__"), t.boolean(true));
-    attributes = t.exceptionAttributes(real);
-  } else {
-    if (d && isDataDescriptor(d)) return false;
-    PyObject* dict = object->source ? instanceDict(real) : nullptr;
-    if (!dict) return false;
-    attributes = as<DictValue>(t.wrap(dict, t.sources.instanceDict(object->source)));
-  }
-  DictKey key = t.keyOf(t.realShared(name));
-  if (value)
-    t.dictSet(attributes, key, value);
-  else if (!t.dictDelete(attributes, key))
-    raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
-  return true;
-}
-
-}  // namespace
-
-namespace {
-
-// A descriptor whose __set__ or __delete__ is Python code.
-bool pythonSetter(PyObject* d) {
-  for (const char* name : {"__set__", "__delete__"})
-    if (PyObject* found = typeLookup(Py_TYPE(d), interned(name)); found && PyFunction_Check(found)) return true;
-  return false;
-}
-
-// Sets __class__ or __dict__ of an instance that the trace made. False: it cannot be followed.
-bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
-  std::string attribute = textOf(name);
-  if (attribute == "__dict__") {
-    DictValue* d = value->kind == Kind::Dict ? as<DictValue>(value) : nullptr;
-    if (!d) raise(t, PyExc_TypeError, std::string("__dict__ must be set to a dictionary, not a '") + t.typeOf(value)->tp_name + "'");
-    if (d->real || d->instance || d->type != &PyDict_Type || i->type->tp_dictoffset == 0) return false;
-    if (i->dict) t.journal.set(i->dict->instance, nullptr);
-    t.journal.set(d->instance, i);
-    t.journal.set(i->dict, d);
-    return true;
-  }
-  if (attribute != "__class__" || i->contents || i->exceptionArgs || i->lateText || i->type->tp_new != PyBaseObject_Type.tp_new) return false;
-  // CPython says whether the two classes are alike enough.
-  PyObject* type = isReal(value) ? t.identity(value) : Py_None;
-  if (!PyType_Check(type)) raise(t, PyExc_TypeError, std::string("__class__ must be set to a class, not '") + t.typeOf(value)->tp_name + "' object");
-  ObjectRef nothing = checked(PyTuple_New(0));
-  ObjectRef blank = checked(PyBaseObject_Type.tp_new(i->type, nothing.get(), nullptr));
-  if (PyObject_GenericSetAttr(blank.get(), name, type) < 0) raiseCurrent(t);
-  auto* to = reinterpret_cast<PyTypeObject*>(type);
-  if (lookUp(t, to, interned("__del__"))) unsupported(BreakReason::FinalizerClass, std::string("making a ") + to->tp_name + ", which has a __del__");
-  t.keep(ObjectRef::share(type));
-  t.journal.set(i->type, to);
-  t.writes++;
-  return true;
-}
-
-}  // namespace
-
-void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
-  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
-    if (!value) raise(t, PyExc_TypeError, "__traceback__ may not be deleted");
-    if (t.setTraceback(object, value)) return;
-    if (t.typeOf(value) != &PyTraceBack_Type) raise(t, PyExc_TypeError, "__traceback__ must be a traceback or None");
-    unsupported(BreakReason::ExceptionTraceback, "setting the traceback of an exception");
-  }
-  if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS)) checkExceptionPart(t, textOf(name), value);
-  if (object->kind != Kind::Instance) {
-    if (object->kind == Kind::Function) {
-      auto* fn = as<FunctionValue>(object);
-      if (setFunctionField(t, fn, textOf(name), value)) return;
-      if (!fn->dict) t.journal.set(fn->dict, t.dict());
-      if (value)
-        t.dictSet(fn->dict, t.keyOf(t.realShared(name)), value);
-      else if (!t.dictDelete(fn->dict, t.keyOf(t.realShared(name))))
-        attributeError(t, object, name);
-      return;
-    }
-    if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
-      return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
-    if (isReal(object) && setRealAttr(t, object, name, value)) return;
-    if (object->kind == Kind::Tuple || object->kind == Kind::List || object->kind == Kind::Dict || object->kind == Kind::Set) {
-      // No room for attributes: CPython says so in the words of the type.
-      PyTypeObject* type = t.typeOf(object);
-      PyObject* d = lookUp(t, type, name);
-      if (type->tp_dictoffset == 0 && type->tp_setattro == PyObject_GenericSetAttr &&
-          !(d && PyType_HasFeature(Py_TYPE(d), Py_TPFLAGS_HEAPTYPE) && pythonSetter(d))) {
-        ObjectRef nothing = checked(PyTuple_New(0));
-        ObjectRef blank =
-            checked(type->tp_new == PyTuple_Type.tp_new || object->kind == Kind::Tuple ? PyTuple_Type.tp_new(type, nothing.get(), nullptr)
-                                                                                       : type->tp_new(type, nothing.get(), nullptr));
-        if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
-      }
-    }
-    unsupported(BreakReason::AttributeWrite, "setting attribute '" + textOf(name) + "' on " + describe(object));
-  }
-  auto* i = as<InstanceValue>(object);
-  PyTypeObject* type = t.typeOf(object);
-  PyObject* d = lookUp(t, type, name);
-  if (d && isDataDescriptor(d)) {
-    if (Py_TYPE(d) == &PyMemberDescr_Type && (reinterpret_cast<PyMemberDescrObject*>(d)->d_member->flags & READONLY))
-      raise(t, PyExc_AttributeError, "readonly attribute");
-    if (Py_TYPE(d) == &PyProperty_Type) {
-      ObjectRef setter = checked(PyObject_GetAttrString(d, value ? "fset" : "fdel"));
-      if (setter.get() == Py_None)
-        raise(t, PyExc_AttributeError, "property '" + textOf(name) + "' of '" + type->tp_name + "' object has no " + (value ? "setter" : "deleter"));
-      CallArgs args{{object}, {}};
-      if (value) args.args.push_back(value);
-      t.tail = tail;
-      call(t, pinnedValue(t, setter.get()), std::move(args));
-      return;
-    }
-    if (Py_TYPE(d) == &PyMemberDescr_Type || (Py_TYPE(d) == &PyGetSetDescr_Type && PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS))) {
-      if (i->exceptionArgs && textOf(name) == "args" && value) value = t.tuple(itemsOf(t, value));
-      if (i->exceptionArgs && textOf(name) == "args") t.journal.set(i->exceptionArgs, value);
-      if (i->exceptionArgs && textOf(name) == "__cause__") setSlot(t, i, interned("__suppress_context__"), t.boolean(true));
-      if (!value && !bindDescriptor(t, d, object, type, name)) raise(t, PyExc_AttributeError, textOf(name));
-      return setSlot(t, i, name, value);
-    }
-    if (Py_TYPE(d) == &PyGetSetDescr_Type && !i->real && value && replacePart(t, i, name, value)) return;
-    PyObject* setter = lookUp(t, Py_TYPE(d), interned(value ? "__set__" : "__delete__"));
-    if (setter && PyFunction_Check(setter)) {
-      CallArgs args{{pinnedValue(t, d), object}, {}};
-      if (value) args.args.push_back(value);
-      t.tail = tail;
-      call(t, pinnedValue(t, setter), std::move(args));
-      return;
-    }
-    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + type->tp_name + " object");
-  }
-  DictValue* dict = hasInstanceDict(i->type) ? t.dictOf(i) : nullptr;
-  if (!dict) raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
-  if (value) {
-    t.dictSet(dict, t.keyOf(t.realShared(name)), value);
-  } else if (!t.dictDelete(dict, t.keyOf(t.realShared(name)))) {
-    raise(t, PyExc_AttributeError, std::string("'") + type->tp_name + "' object has no attribute '" + textOf(name) + "'");
-  }
-}
-
-namespace {
-
-// A C type's own __setattr__ or __delattr__, and not another of its methods under that name (__setattr__ = dict.__setitem__).
-bool isAttributeSlot(PyObject* wrapper) {
-  PyObject* name = reinterpret_cast<PyDescrObject*>(wrapper)->d_name;
-  return name == interned("__setattr__") || name == interned("__delattr__");
-}
-
-// The __setattr__ / __delattr__ of the type, or null where it is object's.
-Value* customSetter(Trace& t, Value* object, const char* which) {
-  PyTypeObject* type = t.typeOf(object);
-  PyObject* d = lookUp(t, type, interned(which));
-  if (!d || (Py_TYPE(d) == &PyWrapperDescr_Type && isAttributeSlot(d))) return nullptr;
-  return bindDescriptor(t, d, object, type, interned(which));
-}
-
-}  // namespace
-
-void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
-  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  if (object->kind == Kind::Tensor) return setTensorAttr(t, as<TensorValue>(object), name, value);
-  if (isReal(object) && PyModule_Check(realObject(object))) {
-    PyObject* dict = PyModule_GetDict(realObject(object));
-    t.identity(object);
-    if (isConfigModule(realObject(object))) return setConfigAttr(t, realObject(object), name, value);
-    if (Value* setter = customSetter(t, object, "__setattr__")) {
-      t.tail = tail;
-      call(t, setter, {{t.realShared(name), value}, {}});
-      return;
-    }
-    Value* d = t.wrap(dict, t.sources.pinned(dict));
-    return t.dictSet(as<DictValue>(d), t.keyOf(t.realShared(name)), value);
-  }
-  if (object->kind == Kind::Instance) {
-    if (Value* setter = customSetter(t, object, "__setattr__")) {
-      t.tail = tail;
-      call(t, setter, {{t.realShared(name), value}, {}});
-      return;
-    }
-  }
-  t.tail = tail;
-  genericSetAttr(t, object, name, value);
-}
-
-void delAttr(Trace& t, Value* object, PyObject* name) {
-  ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  if (object->kind == Kind::Instance) {
-    if (Value* setter = customSetter(t, object, "__delattr__")) {
-      t.tail = tail;
-      call(t, setter, {{t.realShared(name)}, {}});
-      return;
-    }
-  }
-  t.tail = tail;
-  genericSetAttr(t, object, name, nullptr);
 }
 
 }  // namespace cdynamo

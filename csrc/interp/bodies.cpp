@@ -48,7 +48,7 @@ bool collectTensors(Trace& t, Value* v, std::vector<TensorValue*>& found) {
     case Kind::Dict:
       for (const DictEntry& e : as<DictValue>(v)->entries)
         if (e.value && !collectTensors(t, e.value, found)) return false;
-      return true;
+      return !as<DictValue>(v)->attributes || collectTensors(t, as<DictValue>(v)->attributes, found);
     case Kind::Instance: {
       auto* i = as<InstanceValue>(v);
       if (i->lateText) return false;

@@ -11,6 +11,7 @@
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -308,6 +309,8 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
       return made;
     }
   } else if (newMethod == objectNew) {
+    if (!args.empty() && type->tp_new != PyBaseObject_Type.tp_new)
+      raise(t, PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)");
     if (initMethod == objectInit && !args.empty()) raise(t, PyExc_TypeError, std::string(type->tp_name) + "() takes no arguments");
     made = makeInstance(t, type);
   } else if (Py_TYPE(newMethod) == &PyStaticMethod_Type || PyFunction_Check(newMethod)) {
@@ -317,6 +320,8 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     made = call(t, fn, std::move(newArgs));
     PyTypeObject* madeType = t.typeOf(made);
     if (!PyType_IsSubtype(madeType, type)) return made;
+    // What is made may be of a subclass, whose __init__ is called.
+    if (madeType != type) initMethod = lookUp(t, type = madeType, initName);
   } else {
     // A C __new__: those of the containers start empty and leave the filling to __init__.
     CallArgs newArgs = args;
@@ -379,7 +384,7 @@ Value* callType(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   if (!type->tp_new) raise(t, PyExc_TypeError, std::string("cannot create '") + type->tp_name + "' instances");
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS) && PyDict_GetItemString(typeDict(type), "n_sequence_fields"))
     return structSequence(t, type, args);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_FastSubclass(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) && type != namespaceType()) {
     // A C type that the table does not know: real construction, where everything is constant and nothing is shared.
     unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " object");
   }
@@ -434,9 +439,8 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   t.tail = object == partialCall || resumes ? tail : ReturnTo::Native;
   if (Value* v = callBuiltin(t, object, callable, args, known); known) return v;
   if (PyFunction_Check(object)) {
-    Value* inner = unguardedRepr(t, callable);
     t.tail = tail;
-    return inner ? call(t, inner, std::move(args)) : inlineFunction(t, callable, std::move(args));
+    return inlineFunction(t, callable, std::move(args));
   }
   if (Py_TYPE(object) == &_PyMethodWrapper_Type && args.args.size() == 1 && isTensor(args.args[0])) {
     // torch.Tensor.shape.__get__, as __torch_function__ gets it.

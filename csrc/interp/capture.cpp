@@ -1,6 +1,7 @@
 #include "interp/capture.h"
 
 #include <chrono>
+#include <unordered_set>
 
 #include "base/exceptions.h"
 #include "base/lookup.h"
@@ -88,13 +89,12 @@ void guardMemory(Trace& t) {
   MemoryGuard memory;
   std::vector<PyObject*> tensors;
   std::vector<const Source*> sources;
-  auto add = [&](TensorValue* tensor) {
+  for (TensorValue* tensor : t.inputTensors()) {
+    if (!tensor->source || !(tensor->node || tensor->written)) continue;
     memory.add(static_cast<uint32_t>(tensors.size()), tensor->written);
     tensors.push_back(tensor->real);
     sources.push_back(tensor->source);
-  };
-  for (TensorValue* tensor : t.inputTensors())
-    if (tensor->source && (tensor->node || tensor->written)) add(tensor);
+  }
   for (TensorValue* written : t.writtenTensors()) t.facts.written(written->source);
   for (const MemoryGuard::Overlap& overlap : memory.overlaps(tensors.data()))
     t.facts.overlap(sources[overlap.first], sources[overlap.second], overlap.distance);
@@ -137,16 +137,21 @@ class ModesAround {
 
 // Two inputs that were distinct must still be, where one of them is written to.
 void guardAliasing(Trace& t) {
-  for (HeapValue* written : t.mutated()) {
-    if (!written->source) continue;
-    for (const auto& value : t.arena()) {
-      auto* other = value->kind == written->kind ? static_cast<HeapValue*>(value.get()) : nullptr;
-      if (!other || other == written || !other->source || !other->real || other->real.get() == written->real.get()) continue;
-      if (other->kind != Kind::Dict && other->type != written->type) continue;
-      if (other->kind == Kind::List && !other->mutated && !as<ListValue>(other)->loaded) continue;
-      if (other->source->kind == SourceKind::Pinned && written->source->kind == SourceKind::Pinned) continue;
-      t.facts.distinctObjects(written->source, other->source);
-    }
+  std::unordered_set<const void*> written, types;  // objects; their types, dict for every kind of dict
+  std::unordered_set<Kind> kinds;
+  auto typeOf = [](const HeapValue* v) { return v->kind == Kind::Dict ? &PyDict_Type : v->type; };
+  for (const HeapValue* v : t.mutated()) {
+    if (!v->source || !written.insert(v->real.get()).second) continue;
+    t.facts.distinct(v->source, true);
+    types.insert(typeOf(v));
+    kinds.insert(v->kind);
+  }
+  for (const auto& value : t.arena()) {
+    if (written.empty()) break;
+    const auto* other = value->source && kinds.count(value->kind) ? static_cast<const HeapValue*>(value.get()) : nullptr;
+    if (!other || !other->real || written.count(other->real.get()) || !types.count(typeOf(other))) continue;
+    if (other->kind == Kind::List && !as<ListValue>(value.get())->loaded) continue;
+    t.facts.distinct(other->source, false);
   }
   guardMemory(t);
 }
@@ -300,8 +305,14 @@ class Capture {
         } else if (f.awaiting && !thrown) {
           thrown = acceptOrRaise(t, f, frames[i + 1]->returnTo, result);
         }
+        bool raises = f.awaiting && thrown;
         f.awaiting = false;
-        thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
+        try {
+          thrown ? throwInto(t, f, std::exchange(thrown, nullptr)) : runFrame(t, f);
+        } catch (...) {
+          f.awaiting = raises && f.ip == chain_->frames[i].at->index;  // nobody has caught it here
+          throw;
+        }
         result = f.result;
         if (f.generator) leaveGenerator(t, f.generator, f.signal == Signal::Returned);
       } catch (Raised& raised) {

@@ -12,7 +12,6 @@ PyTypeObject* const kCoreTypes[] = {&PyLong_Type, &PyFloat_Type, &PyComplex_Type
 }  // namespace
 
 PyTypeObject* coreType(PyTypeObject* type) {
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return nullptr;
   for (PyTypeObject* core : kCoreTypes)
     if (PyType_IsSubtype(type, core)) return core;
   return nullptr;
@@ -47,7 +46,9 @@ Value* coreOf(Trace& t, Value* v) {
 bool overrides(Trace& t, Value* v, const char* method) {
   PyObject* name = t.keep(checked(PyUnicode_InternFromString(method)));
   PyObject* found = lookUp(t, t.typeOf(v), name);
-  return found && Py_TYPE(found) != &PyWrapperDescr_Type && Py_TYPE(found) != &PyMethodDescr_Type;
+  if (!found) return false;
+  bool inC = Py_TYPE(found) == &PyWrapperDescr_Type || Py_TYPE(found) == &PyMethodDescr_Type;
+  return !inC || !PyType_IsSubtype(t.typeOf(v), reinterpret_cast<PyDescrObject*>(found)->d_type);
 }
 
 Value* coreUnless(Trace& t, Value* v, std::initializer_list<const char*> methods) {

@@ -1,6 +1,7 @@
 // Iterators that existed before the trace: their items are looked at, and they are moved after the graph.
 #include "cpython/iterators.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -93,6 +94,10 @@ Value* nextOfExisting(Trace& t, IteratorValue* it) {
     t.journal.set(it->done, true);
     return nullptr;
   }
+  // The iterator of a dict's items holds the last one until it is asked again.
+  if (PyTypeObject* type = finalizedType(item.get()))
+    unsupported(BreakReason::UnsupportedNext,
+                std::string("the next item of ") + describe(it) + ", a " + type->tp_name + ", which may run code when it dies");
   const Source* source = t.sources.iteratorItem(it->source, static_cast<int32_t>(it->position));
   t.facts.present(source);
   t.journal.set(it->position, it->position + 1);

@@ -47,7 +47,12 @@ Value* builtinImport(Trace& t, CallArgs& a) {
   if (a.args.size() > 5 || a.args.empty()) unsupported(BreakReason::Import, "__import__ with odd arguments");
   for (size_t i = 0; i < a.args.size(); i++) given[i] = a.args[i];
   for (size_t i = 0; i < 5; i++)
-    if (Value* v = a.takeKeyword(names[i])) given[i] = v;
+    if (Value* v = a.takeKeyword(names[i])) {
+      if (given[i])
+        raise(t, PyExc_TypeError,
+              "argument for __import__() given by name ('" + std::string(names[i]) + "') and position (" + std::to_string(i + 1) + ")");
+      given[i] = v;
+    }
   PyObject* name = t.constant(given[0]);
   PyObject* from = given[3] ? t.snapshot(given[3]) : nullptr;
   std::optional<long long> level = given[4] ? asInteger(t, given[4]) : 0;

@@ -44,8 +44,6 @@ void linkContext(Trace& t, Value* exception);
 // Breaks where a classmethod is around another descriptor, which CPython binds in its turn.
 void checkClassMethod(Trace& t, Value* function);
 
-// What a __repr__ that reprlib or dataclasses guards against cycles calls; null where `function` (Real, a Python function) is none.
-Value* unguardedRepr(Trace& t, Value* function);
 // The next item of an iterator that existed before the trace (IteratorValue::Existing); null: exhausted.
 Value* nextOfExisting(Trace& t, IteratorValue* it);
 // An existing zip, map, ... is from now on what the trace would have made of its parts.

@@ -1,10 +1,12 @@
 // Subscripts, lengths, membership and iteration.
+#include <algorithm>
 #include <cstring>
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "interp/special_methods.h"
@@ -30,6 +32,7 @@ T* partOf(Value* v, Kind kind) {
 ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
 TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
+DictValue* iteratedDict(Value* v) { return v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : asDict(v); }
 DictValue* mergedAsDict(Trace& t, Value* v) {
   DictValue* d = asDict(v);
   if (!d || v->kind == Kind::Dict) return d;
@@ -157,7 +160,9 @@ ObjectRef typeArguments(Trace& t, Value* v) {
     return v->kind == Kind::List ? made : checked(PyList_AsTuple(made.get()));
   }
   if (PyObject* object = typingObject(t, v)) return ObjectRef::share(object);
-  return ObjectRef::share(t.constant(v));
+  PyObject* constant = t.constant(v);
+  if (constant && t.localClass(constant)) unsupported(BreakReason::UnsupportedIndexing, "a generic alias of a class that the program made");
+  return ObjectRef::share(constant);
 }
 
 }  // namespace
@@ -171,6 +176,7 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
     if (method && makesAliases(method)) object = t.identity(container);
   }
   if (!object) return nullptr;
+  if (t.localClass(object)) unsupported(BreakReason::UnsupportedIndexing, "a generic alias of a class that the program made");
   ObjectRef arguments = typeArguments(t, key);
   if (!arguments) return nullptr;
   PyObject* made = t.keep(native(t, PyObject_GetItem(object, arguments.get())));
@@ -294,12 +300,17 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
     if (i < 0) i += static_cast<long long>(items.size());
     if (i < 0 || i >= static_cast<long long>(items.size()))
       raise(t, PyExc_IndexError, deque ? "deque index out of range" : "list assignment index out of range");
+    checkOverwritten(t, l->items[static_cast<size_t>(i)]);
     t.touch(l);
     t.journal.onRollback([l, i, old = l->items[static_cast<size_t>(i)]] { l->items[static_cast<size_t>(i)] = old; });
     l->items[static_cast<size_t>(i)] = value;
     return;
   }
-  if (DictValue* d = asDict(container)) return t.dictSet(d, t.keyOf(key), value);
+  if (DictValue* d = asDict(container)) {
+    DictKey k = t.keyOf(key);
+    if (!k.asked && !d->asks) checkOverwritten(t, t.dictGet(d, k));
+    return t.dictSet(d, k, value);
+  }
   if (isTensor(container)) {
     if (isOverridden(t, CallArgs{{container, key, value}, {}})) {
       call(t, specialMethod(t, container, "__setitem__"), {{key, value}, {}});
@@ -343,11 +354,14 @@ void delItem(Trace& t, Value* container, Value* key) {
     if (i < 0) i += static_cast<long long>(items.size());
     if (i < 0 || i >= static_cast<long long>(items.size()))
       raise(t, PyExc_IndexError, deque ? "deque index out of range" : "list assignment index out of range");
+    checkOverwritten(t, items[static_cast<size_t>(i)]);
     items.erase(items.begin() + i);
     return t.setItems(l, std::move(items));
   }
   if (DictValue* d = asDict(container)) {
-    if (!t.dictDelete(d, t.keyOf(key))) keyError(t, key);
+    DictKey k = t.keyOf(key);
+    if (!k.asked && !d->asks) checkOverwritten(t, t.dictGet(d, k));
+    if (!t.dictDelete(d, k)) keyError(t, key);
     return;
   }
   checkModelled(t, container, "deleting an item of",
@@ -359,8 +373,15 @@ Py_ssize_t length(Trace& t, Value* v) {
   if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
-    long long n = indexArgument(t, call(t, method, {}));
-    if (n < 0) raise(t, PyExc_ValueError, "__len__() should return >= 0");
+    Value* answer = call(t, method, {});
+    Value* index = indexValue(t, answer);
+    if (PyObject* number = index ? t.constant(index) : nullptr; number && PyLong_Check(number)) {
+      int overflow = 0;
+      long long sign = PyLong_AsLongLongAndOverflow(number, &overflow);
+      if (overflow < 0 || (!overflow && sign < 0)) raise(t, PyExc_ValueError, "__len__() should return >= 0");
+      if (overflow) raise(t, PyExc_OverflowError, "cannot fit 'int' into an index-sized integer");
+    }
+    long long n = indexArgument(t, index ? index : answer);
     return static_cast<Py_ssize_t>(n);
   }
   if (isArray(v)) return arrayLength(as<ArrayValue>(v));
@@ -455,9 +476,20 @@ bool contains(Trace& t, Value* container, Value* item) {
       !specialMethod(t, container, "__getitem__"))
     raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   if (!isIterable(t, container)) raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
-  for (Value* v : itemsOf(t, container))
-    if (isSame(t, v, item) || equals(t, v, item)) return true;
-  return false;
+  auto is = [&](Value* v) { return isSame(t, v, item) || equals(t, v, item); };
+  if (ListValue* l = asList(container)) {
+    // A comparison may change it: a list is read as it is then, a deque says so.
+    t.load(l);
+    int64_t resizes = l->resizes;
+    for (size_t i = 0; i < l->items.size(); i++) {
+      bool found = is(l->items[i]);
+      if (l->type == dequeType() && l->resizes != resizes) raise(t, PyExc_RuntimeError, "deque mutated during iteration");
+      if (found) return true;
+    }
+    return false;
+  }
+  std::vector<Value*> items = itemsOf(t, container);
+  return std::any_of(items.begin(), items.end(), is);
 }
 
 }  // namespace cdynamo

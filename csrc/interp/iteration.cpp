@@ -66,7 +66,9 @@ Value* iterate(Trace& t, Value* v) {
     t.complete(d);
     it->subject = d;
     it->step = what;
-    it->stop = static_cast<int64_t>(d->live);
+    bool ordered = it->type == &PyODictIter_Type;
+    it->stop = ordered ? d->state() : static_cast<int64_t>(d->live);
+    it->done = ordered && d->live == 0;
     return it;
   }
   if (SetValue* s = asSet(v)) {
@@ -133,7 +135,8 @@ Value* iterate(Trace& t, Value* v) {
     unsupported(BreakReason::UnsupportedIteration, "iterating over " + describe(v));
   }
   if (v->kind == Kind::Instance) {
-    if (specialMethod(t, v, "__getitem__")) {
+    static PyObject* iterName = PyUnicode_InternFromString("__iter__");
+    if (!lookUp(t, t.typeOf(v), iterName) && specialMethod(t, v, "__getitem__")) {
       auto* it = t.make<IteratorValue>(IteratorValue::ItemProtocol);
       it->type = &PySeqIter_Type;
       it->subject = v;
@@ -151,6 +154,18 @@ bool isRaised(Trace& t, const Raised& r, PyObject* type) {
   return PyType_IsSubtype(t.typeOf(r.exception), reinterpret_cast<PyTypeObject*>(type)) != 0;
 }
 
+// Raises where a dict was changed since the iterator was made.
+void checkUnchanged(Trace& t, IteratorValue* it, DictValue* d) {
+  if (PyType_IsSubtype(d->type, &PyODict_Type)) {
+    if (d->state() == it->stop) return;
+    t.journal.set(it->done, true);
+    raise(t, PyExc_RuntimeError, "OrderedDict mutated during iteration");
+  }
+  if (static_cast<int64_t>(d->live) == it->stop) return;
+  t.journal.set(it->stop, -1);
+  raise(t, PyExc_RuntimeError, "dictionary changed size during iteration");
+}
+
 Value* nextOf(Trace& t, IteratorValue* it) {
   if (it->done) return nullptr;
   auto finish = [&]() -> Value* {
@@ -161,16 +176,18 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Existing: return nextOfExisting(t, it);
     case IteratorValue::DictItems: {
       auto* d = as<DictValue>(it->subject);
-      if (static_cast<int64_t>(d->live) != it->stop) {
-        t.journal.set(it->stop, -1);
-        raise(t, PyExc_RuntimeError,
-              PyType_IsSubtype(d->type, &PyODict_Type) ? "OrderedDict mutated during iteration" : "dictionary changed size during iteration");
-      }
-      size_t at = static_cast<size_t>(it->position);
-      while (at < d->entries.size() && !d->entries[at].value) at++;
+      checkUnchanged(t, it, d);
+      auto following = [d](size_t from) {
+        while (from < d->entries.size() && !d->entries[from].value) from++;
+        return from;
+      };
+      size_t at = following(static_cast<size_t>(it->position));
       t.journal.set(it->position, static_cast<int64_t>(at) + 1);
       if (at >= d->entries.size()) return finish();
-      if (it->given == it->stop) raise(t, PyExc_RuntimeError, "dictionary keys changed during iteration");
+      // The last item of an OrderedDict is its iterator's end, whatever is done to the dict before somebody asks again.
+      bool ordered = it->type == &PyODictIter_Type;
+      if (ordered && following(at + 1) >= d->entries.size()) finish();
+      if (!ordered && it->given == it->stop) raise(t, PyExc_RuntimeError, "dictionary keys changed during iteration");
       t.journal.set(it->given, it->given + 1);
       const DictEntry& e = d->entries[at];
       return it->step == DictViewValue::Keys ? e.key.value : it->step == DictViewValue::Values ? e.value : t.tuple({e.key.value, e.value});
@@ -198,6 +215,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
     case IteratorValue::Reversed: {
       auto* list = as<ListValue>(it->subject);
       t.load(list);
+      if (DictValue* d = it->subjectOf ? iteratedDict(it->subjectOf) : nullptr) checkUnchanged(t, it, d);
       int64_t index = it->stop - it->position;
       // A list is read from where it ended when this began; a deque and what cannot change, from the end.
       if (it->subjectOf || list->type == dequeType()) index = static_cast<int64_t>(list->items.size()) - 1 - it->position;

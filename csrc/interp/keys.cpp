@@ -63,12 +63,18 @@ Value* plainKey(Trace& t, Value* v) { return coreUnless(t, v, {"__hash__", "__eq
 bool equalKeys(Trace& t, Value* stored, Value* asked) { return truth(t, compareOp(t, Py_EQ, stored, asked)); }
 
 bool hasExactHash(Trace& t, Value* v) {
-  if (t.isConstant(v)) return true;
   if (v->kind == Kind::Tuple) {
     for (Value* item : itemsOf(t, v))
       if (!hasExactHash(t, item)) return false;
     return true;
   }
+  if (v->kind == Kind::Set) {
+    t.load(as<SetValue>(v));
+    for (const DictKey& k : as<SetValue>(v)->items)
+      if (k.value && !hasExactHash(t, k.value)) return false;
+  }
+  if (isReal(v) && !v->source && (isMadeAnew(realObject(v)) || t.localClass(realObject(v)))) return false;
+  if (t.isConstant(v)) return true;
   PyObject* method = v->kind == Kind::Instance ? lookUp(t, t.typeOf(v), hashName()) : nullptr;
   return method && PyFunction_Check(method);
 }

@@ -100,9 +100,7 @@ LastCall lastComparison(Trace& t, int op, Value* left, Value* right) {
   if (a != b && PyType_IsSubtype(b, a)) return {};
   // Values of builtin types know nothing about objects of Python classes.
   bool askRight = right->kind == Kind::Instance || isTensor(right) || isReal(right) || as<InstanceValue>(left)->contents;
-  if (PyObject* plain = askRight && isReal(right) ? t.constant(right) : nullptr)
-    askRight = PyType_Check(plain) || (a->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) ||
-               PyType_IsSubtype(a, &PyFloat_Type) || PyType_IsSubtype(a, &PyComplex_Type);
+  if (PyObject* plain = askRight && isReal(right) ? t.constant(right) : nullptr) askRight = PyType_Check(plain) || coreType(a);
   Value* swapped = askRight ? t.string(compareMethod(swappedComparison(op))) : t.none();
   return around(t, "compared", {method, left, right, t.string(compareSymbol(op)), swapped});
 }

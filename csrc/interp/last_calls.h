@@ -28,9 +28,8 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args);
 LastCall lastNext(Trace& t, Value* iterator);
 // Whether iterating over v runs code of the program.
 bool runsProgram(Trace& t, Value* v);
-// The items of such a v as a list; most: so many at most, -1: all, as list() takes them, kAllUnasked: all, without asking how many.
-constexpr long kAllUnasked = -2;
-LastCall lastItems(Trace& t, Value* v, long most = -1);
+// The items of such a v as a list; most: so many at most, -1: all. asksLength: who wants them asks v for its length first, as list() does.
+LastCall lastItems(Trace& t, Value* v, long most = -1, bool asksLength = false);
 // list, sum, sorted, str.join, ... of such items, or with such a key.
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args);
 // object.__setattr__ and object.__delattr__ (value null) by a property or descriptor written in Python.

@@ -72,7 +72,8 @@ LastCall lastWithKey(Trace& t, PyObject* callable, const CallArgs& args) {
   if (args.kwargs.size() != 1u + (option != nullptr)) return {};
   if (callable == known.sorted) return around(t, "sorted_by", {args.args[0], key, option ? option : t.boolean(false)});
   if (!option) option = pinnedValue(t, importedObject("cdynamo.polyfills", "_missing"));
-  return around(t, callable == known.max ? "greatest_by" : "least_by", {args.args[0], key, option});
+  const char *name = callable == known.max ? "max" : "min", *before = callable == known.max ? "gt" : "lt";
+  return around(t, "chosen_by", {args.args[0], key, option, t.realShared(importedObject("operator", before)), t.string(name)});
 }
 
 }  // namespace
@@ -114,19 +115,22 @@ LastCall lastNext(Trace& t, Value* v) {
 
 namespace {
 
-// What list(v) does: it asks for the length first where that is Python code.
-LastCall listOf(Trace& t, Value* v) {
-  Value *length = pythonMethod(t, v, "__len__"), *hint = pythonMethod(t, v, "__length_hint__");
-  if (!length && !hint) return around(t, "items", {v});
-  return around(t, "hinted_items", {v, length ? length : t.none(), hint ? hint : t.none()});
+// The object's own __len__ and __length_hint__, which who makes a list or tuple of it asks for. False: it has none.
+bool lengthMethods(Trace& t, Value* v, Value*& count, Value*& hint) {
+  count = hint = t.none();
+  if (v->kind != Kind::Instance) return false;
+  if (overrides(t, v, "__len__")) count = specialMethod(t, v, "__len__");
+  if (overrides(t, v, "__length_hint__")) hint = specialMethod(t, v, "__length_hint__");
+  return !isReal(count, Py_None) || !isReal(hint, Py_None);
 }
 
 }  // namespace
 
-LastCall lastItems(Trace& t, Value* v, long most) {
+LastCall lastItems(Trace& t, Value* v, long most, bool asksLength) {
   if (!runsProgram(t, v)) return {};
-  if (most == kAllUnasked) return around(t, "items", {v});
-  return most < 0 ? listOf(t, v) : around(t, "first_items", {v, t.integer(most)});
+  if (most >= 0) return around(t, "first_items", {v, t.integer(most)});
+  Value *count, *hint;
+  return asksLength && lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items", {v});
 }
 
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args) {
@@ -144,7 +148,8 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   // dict() of a mapping asks for its keys.
   static PyObject* keysName = PyUnicode_InternFromString("keys");
   if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
-  if (plain) return callable == known.list ? listOf(t, iterable) : around(t, callable == known.any ? "any_of" : "all_of", {iterable});
+  if (callable == known.list) return lastItems(t, iterable, -1, true);
+  if (plain) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
   // dict(mapping) and update(mapping) read it by its keys.
   static PyObject* keys = PyUnicode_InternFromString("keys");
   if (iterable->kind == Kind::Instance && typeLookup(t.typeOf(iterable), keys)) return {};
@@ -152,13 +157,12 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);
   std::vector<Value*> before(args.args.begin(), args.args.begin() + static_cast<ptrdiff_t>(at));
   std::vector<Value*> rest(args.args.begin() + static_cast<ptrdiff_t>(at) + 1, args.args.end());
-  std::vector<Value*> parts{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named};
-  const bool asks = callable == known.sorted || callable == known.withItems[0] || callable == known.methods[0] || callable == known.methods[1];
-  Value *length = asks ? pythonMethod(t, iterable, "__len__") : nullptr, *hint = asks ? pythonMethod(t, iterable, "__length_hint__") : nullptr;
-  if (!length && !hint) return around(t, "with_items", std::move(parts));
-  parts.push_back(length ? length : t.none());
-  parts.push_back(hint ? hint : t.none());
-  return around(t, "with_hinted_items", std::move(parts));
+  std::vector<Value*> given{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named};
+  Value *count, *hint;
+  bool asks = callable == known.withItems[0] || callable == known.sorted || callable == known.methods[1];
+  if (!asks || !lengthMethods(t, iterable, count, hint)) return around(t, "with_items", std::move(given));
+  given.insert(given.end(), {count, hint});
+  return around(t, "with_hinted_items", std::move(given));
 }
 
 }  // namespace cdynamo

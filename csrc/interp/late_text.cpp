@@ -21,7 +21,7 @@ bool readsPlainly(Trace& t, Value* v) {
       if (!readsPlainly(t, item)) return false;
     return true;
   }
-  return t.isConstant(v);
+  return t.isConstant(v) || (isReal(v) && !v->source);
 }
 
 void noteReads(Trace& t, Value* v) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/lookup.h"
+#include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -44,6 +45,12 @@ ObjectRef standsFor(Trace& t, ObjectRef object, Value* v) {
 
 ObjectRef modelFunction(Trace& t, FunctionValue* fn) {
   ObjectRef made = checked(PyFunction_New(fn->code, fn->globals));
+  // Nobody is to call it; who does finds empty cells rather than none.
+  if (int free = reinterpret_cast<PyCodeObject*>(fn->code)->co_nfreevars) {
+    ObjectRef cells = checked(PyTuple_New(free));
+    for (int i = 0; i < free; i++) PyTuple_SET_ITEM(cells.get(), i, checked(PyCell_New(nullptr)).release());
+    checkedStatus(PyFunction_SetClosure(made.get(), cells.get()));
+  }
   if (fn->dict)
     for (const DictEntry& e : fn->dict->entries) {
       PyObject* constant = e.value && e.key.constant ? t.constant(e.value) : nullptr;
@@ -71,6 +78,12 @@ ObjectRef modelOf(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Function: return modelFunction(t, as<FunctionValue>(v));
     case Kind::Property: return modelProperty(t, as<PropertyValue>(v));
+    case Kind::Super: {
+      // One without an object is bound where it is read.
+      auto* super = as<SuperValue>(v);
+      if (super->self) unsupported(BreakReason::ClassStatement, "a class that holds a super object");
+      return standsFor(t, checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PySuper_Type), reinterpret_cast<PyObject*>(super->thisClass))), v);
+    }
     case Kind::Real:
       if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set) {
         t.identity(v);
@@ -148,9 +161,13 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
   for (const DictEntry& e : names->entries) {
     if (!e.value) continue;
     if (!e.key.constant || !PyUnicode_CheckExact(e.key.constant)) unsupported(BreakReason::ClassStatement, "a namespace with keys that are no names");
-    if (is(e.key.constant, "__classcell__"))
+    if (is(e.key.constant, "__classcell__")) {
       made.cell = e.value;
-    else
+      if (made.cell->kind != Kind::Cell) {
+        ObjectRef shown = checked(PyObject_Repr(reinterpret_cast<PyObject*>(t.typeOf(made.cell))));
+        raise(t, PyExc_TypeError, std::string("__classcell__ must be a nonlocal cell, not ") + PyUnicode_AsUTF8(shown.get()));
+      }
+    } else
       made.entries.emplace_back(e.key.constant, e.value);
   }
   static PyObject* moduleName = named("__module__");
@@ -201,7 +218,14 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   for (auto& [key, v] : space.entries)
     if (PyObject* setName = setNameOf(t, v)) {
       static PyObject* setNameName = named("__set_name__");
-      call(t, bindDescriptor(t, setName, v, t.typeOf(v), setNameName), {{cls, t.realShared(key)}, {}});
+      try {
+        call(t, bindDescriptor(t, setName, v, t.typeOf(v), setNameName), {{cls, t.realShared(key)}, {}});
+      } catch (Raised& raised) {
+        std::string text = std::string("Error calling __set_name__ on '") + t.typeOf(v)->tp_name + "' instance '" + PyUnicode_AsUTF8(key) + "' in '" +
+                           PyUnicode_AsUTF8(name) + "'";
+        if (!setNameErrorIsWrapped()) unsupported(BreakReason::ClassStatement, "a __set_name__ that raises");
+        raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
+      }
     }
   return cls;
 }
@@ -263,8 +287,10 @@ Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {
   ObjectRef made = native(t, PyObject_Vectorcall(factory, constants.data(), args.args.size(), names.get()));
   auto record = std::make_unique<LocalClass>();
   record->factory = t.realShared(factory);
-  record->args = args.args;
-  for (auto& [name, v] : args.kwargs) record->keywords.push_back({ObjectRef::share(name), v});
+  // As they are now: the program may change its lists later.
+  auto asIs = [&](Value* v) { return v->kind == Kind::List || v->kind == Kind::Set ? t.list(itemsOf(t, v)) : v; };
+  for (Value* v : args.args) record->args.push_back(asIs(v));
+  for (auto& [name, v] : args.kwargs) record->keywords.push_back({ObjectRef::share(name), asIs(v)});
   PyObject* model = t.keep(made);
   Value* cls = t.make<RealValue>(made);
   t.models[model] = cls;

@@ -102,7 +102,9 @@ Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject*
     ObjectRef parts = checked(PyObject_CallMethod(d, "__reduce__", nullptr));
     PyObject* index = PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0);
     t.load(tuple);
-    return tuple->items[static_cast<size_t>(PyLong_AsLong(index))];
+    auto at = static_cast<size_t>(PyLong_AsSsize_t(index));
+    if (at >= tuple->items.size()) raise(t, PyExc_IndexError, "tuple index out of range");
+    return tuple->items[at];
   }
   return nullptr;
 }

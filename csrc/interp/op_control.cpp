@@ -29,7 +29,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   Value* kwargs = (in.arg & 1) ? f.pop() : nullptr;
   Value* positional = f.pop();
   if (!kwargs)
-    if (LastCall last = lastItems(t, positional)) positional = callLast(t, std::move(last), ReturnTo::Redo);
+    if (LastCall last = lastItems(t, positional, -1, true)) positional = callLast(t, std::move(last), ReturnTo::Redo);
   Value* callable = f.pop();
   if (isReal(positional) && !Py_TYPE(realObject(positional))->tp_iter && !PySequence_Check(realObject(positional)))
     raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + t.typeOf(positional)->tp_name);
@@ -40,7 +40,12 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
     t.complete(d);
     for (const DictEntry& e : d->entries) {
       if (!e.value) continue;
-      if (!e.key.constant || !PyUnicode_Check(e.key.constant)) raise(t, PyExc_TypeError, "keywords must be strings");
+      if (!e.key.constant || !PyUnicode_Check(e.key.constant)) {
+        // C code says it in its own words.
+        if (callable->kind == Kind::Real && !PyFunction_Check(realObject(callable)))
+          unsupported(BreakReason::KeywordUnpacking, "keywords that are no names");
+        raise(t, PyExc_TypeError, "keywords must be strings");
+      }
       PyObject* name = ObjectRef::share(e.key.constant).release();
       PyUnicode_InternInPlace(&name);
       args.kwargs.emplace_back(t.keep(ObjectRef::steal(name)), e.value);

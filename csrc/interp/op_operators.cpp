@@ -198,21 +198,21 @@ void handleMapAdd(Trace& t, FrameState& f, const Instr& in) {
 namespace {
 
 // What the instruction iterates over; where that runs code of the program, a list of what it gives, so that a break in it goes on.
-Value* itemsOfOperand(Trace& t, Value* v, long most = -1) {
-  LastCall last = lastItems(t, v, most);
+Value* itemsOfOperand(Trace& t, Value* v, long most = -1, bool asksLength = false) {
+  LastCall last = lastItems(t, v, most, asksLength);
   return last ? callLast(t, std::move(last), ReturnTo::Redo) : v;
 }
 
 }  // namespace
 
 void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = itemsOfOperand(t, f.pop());
+  Value* iterable = itemsOfOperand(t, f.pop(), -1, true);
   auto* l = as<ListValue>(f.top(static_cast<size_t>(in.arg)));
   for (Value* v : itemsOr(t, iterable, std::string("Value after * must be an iterable, not ") + t.typeOf(iterable)->tp_name)) t.append(l, v);
 }
 
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = itemsOfOperand(t, f.pop(), kAllUnasked);
+  Value* iterable = itemsOfOperand(t, f.pop());
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
   if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
@@ -315,7 +315,7 @@ void handleUnpackSequence(Trace& t, FrameState& f, const Instr& in) {
 
 void handleUnpackEx(Trace& t, FrameState& f, const Instr& in) {
   checkUnpackable(t, f.top());
-  std::vector<Value*> items = itemsOf(t, itemsOfOperand(t, f.pop(), kAllUnasked));
+  std::vector<Value*> items = itemsOf(t, itemsOfOperand(t, f.pop()));
   size_t before = static_cast<size_t>(unpackBefore(in.arg)), after = static_cast<size_t>(unpackAfter(in.arg));
   if (items.size() < before + after)
     raise(t, PyExc_ValueError,

@@ -1,6 +1,7 @@
 // Stack shuffles, constants, locals, cells, globals and names.
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -41,21 +42,23 @@ void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
 
 namespace {
 
-// An existing object that runs code when it dies must die here, not when the captured code has ended.
-void checkOverwritten(Trace& t, Value* old) {
-  if (!old || old->kind == Kind::Tensor) return;
-  if (old->kind == Kind::Generator) return checkDropped(t, old);
-  PyObject* object = isReal(old) ? realObject(old) : old->kind == Kind::Instance ? as<InstanceValue>(old)->real.get() : nullptr;
-  if (object && old->source && Py_TYPE(object)->tp_finalize)
-    unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + Py_TYPE(object)->tp_name + ", which may run code when it dies");
+bool hasWeakReferences(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
 }
 
-// The same for one whose death a weak reference shows, where the program deletes it.
+// Breaks where a weak reference shows the death of an existing object, where the program deletes it or the list that holds it.
 void checkWatched(Value* old) {
-  PyObject* object = old->kind == Kind::Instance && old->source ? as<InstanceValue>(old)->real.get() : nullptr;
-  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
-  if (type && PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset))
-    unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + type->tp_name + " that has weak references");
+  PyObject* object = old->source && (old->kind == Kind::Instance || old->kind == Kind::List) ? as<HeapValue>(old)->real.get() : nullptr;
+  if (object && PyList_CheckExact(object)) {
+    PyObject* watched = nullptr;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object) && !watched; i++)
+      if (PyObject* item = PyList_GET_ITEM(object, i); PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) && hasWeakReferences(item))
+        watched = item;
+    object = watched;
+  }
+  if (object && hasWeakReferences(object))
+    unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + Py_TYPE(object)->tp_name + " that has weak references");
 }
 
 }  // namespace

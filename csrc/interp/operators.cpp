@@ -43,8 +43,26 @@ constexpr int kInplace = 13;
 
 PyObject* operatorFunction(const std::string& name) { return importedObject("operator", name.c_str()); }
 
+PyObject* nativeInplace(int op, PyObject* a, PyObject* b) {
+  switch (op - kInplace) {
+    case 0: return PyNumber_InPlaceAdd(a, b);
+    case 1: return PyNumber_InPlaceAnd(a, b);
+    case 2: return PyNumber_InPlaceFloorDivide(a, b);
+    case 3: return PyNumber_InPlaceLshift(a, b);
+    case 4: return PyNumber_InPlaceMatrixMultiply(a, b);
+    case 5: return PyNumber_InPlaceMultiply(a, b);
+    case 6: return PyNumber_InPlaceRemainder(a, b);
+    case 7: return PyNumber_InPlaceOr(a, b);
+    case 8: return PyNumber_InPlacePower(a, b, Py_None);
+    case 9: return PyNumber_InPlaceRshift(a, b);
+    case 10: return PyNumber_InPlaceSubtract(a, b);
+    case 11: return PyNumber_InPlaceTrueDivide(a, b);
+    default: return PyNumber_InPlaceXor(a, b);
+  }
+}
+
 PyObject* nativeBinary(int op, PyObject* a, PyObject* b) {
-  switch (op % kInplace) {
+  switch (op) {
     case 0: return PyNumber_Add(a, b);
     case 1: return PyNumber_And(a, b);
     case 2: return PyNumber_FloorDivide(a, b);
@@ -57,7 +75,8 @@ PyObject* nativeBinary(int op, PyObject* a, PyObject* b) {
     case 9: return PyNumber_Rshift(a, b);
     case 10: return PyNumber_Subtract(a, b);
     case 11: return PyNumber_TrueDivide(a, b);
-    default: return PyNumber_Xor(a, b);
+    case 12: return PyNumber_Xor(a, b);
+    default: return nativeInplace(op, a, b);
   }
 }
 
@@ -182,7 +201,9 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
   unsupported(BreakReason::UnsupportedOperator, std::string(name) + " of " + describe(v));
 }
 
-[[noreturn]] void badOperands(Trace& t, const char* symbol, bool inplace, Value* a, Value* b) {
+[[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
+  const char* symbol = kBinary[op % kInplace].symbol;
+  bool inplace = op >= kInplace;
   // Sequences are asked last, and say it in their own words.
   PyTypeObject *left = t.typeOf(a), *right = t.typeOf(b);
   auto repeats = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_repeat; };
@@ -192,7 +213,7 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
     if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
       raise(t, PyExc_TypeError, std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
-        std::string("unsupported operand type(s) for ") + symbol + (inplace ? "=" : "") + ": '" + left->tp_name + "' and '" + right->tp_name + "'");
+        std::string("unsupported operand type(s) for ") + operatorSymbol(op) + ": '" + left->tp_name + "' and '" + right->tp_name + "'");
 }
 
 }  // namespace
@@ -211,7 +232,14 @@ bool overloadsReflected(Trace& t, Value* left, Value* right, const char* reflect
 }  // namespace
 
 const char* reflectedMethod(int op) { return kBinary[op % kInplace].reflected; }
-const char* operatorSymbol(int op) { return kBinary[op % kInplace].symbol; }
+const char* operatorSymbol(int op) {
+  static const auto inplace = [] {
+    std::array<std::string, kInplace> made;
+    for (size_t i = 0; i < made.size(); i++) made[i] = (i == 8 ? std::string("**") : kBinary[i].symbol) + "=";
+    return made;
+  }();
+  return op < kInplace ? kBinary[op].symbol : inplace[static_cast<size_t>(op - kInplace)].c_str();
+}
 const char* inplaceMethod(int op) {
   if (op < kInplace) return nullptr;
   static const auto names = [] {
@@ -294,7 +322,13 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (Value* v = numberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
-  if (ca && cb) return t.real(native(t, nativeBinary(op, ca, cb)));
+  if (ca && cb && (t.localClass(ca) || t.localClass(cb)))
+    unsupported(BreakReason::UnsupportedOperator, "an operator on a class that the program made");
+  if (ca && cb) {
+    // An operand that is its own result stays the object that it is.
+    ObjectRef made = native(t, nativeBinary(op, ca, cb));
+    return made.get() == ca ? a : made.get() == cb ? b : t.real(std::move(made));
+  }
   if (a->kind != Kind::Instance && b->kind != Kind::Instance &&
       (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
@@ -356,12 +390,12 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative)) return binaryOp(t, op, x ? x : a, y ? y : b);
     refuseOwnMethod(t, a, names.method);
     if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
-    badOperands(t, names.symbol, inplace, a, b);
+    badOperands(t, op, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
   refuseOwnMethod(t, a, names.method);
   refuseOwnMethod(t, b, names.reflected);
-  badOperands(t, names.symbol, inplace, a, b);
+  badOperands(t, op, a, b);
 }
 
 Value* unaryOp(Trace& t, char op, Value* v) {
@@ -402,12 +436,6 @@ bool sequenceKindMatches(Trace& t, Value* a, Value* b) {
   return kindOf(a) == kindOf(b);
 }
 
-// A class made of a number or of text, whose objects are asked by their value.
-bool isPlainSubclass(PyTypeObject* type) {
-  return (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS)) != 0 ||
-         PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type);
-}
-
 // Whether C code that is not modelled compares v: of a type of its own, or of the builtin type that its class is made of.
 bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
   switch (v->kind) {
@@ -416,12 +444,12 @@ bool comparesInC(Trace& t, Value* v, const char* method = "__eq__") {
       if (!v->source || t.typeOf(v) == &PySlice_Type || t.isConstant(v)) return false;
       break;
     case Kind::Instance:
-      if (as<InstanceValue>(v)->contents || isPlainSubclass(t.typeOf(v))) return false;
+      if (as<InstanceValue>(v)->contents || coreType(t.typeOf(v))) return false;
       break;
     default: return false;
   }
   PyObject* d = typeLookup(t.typeOf(v), t.keep(checked(PyUnicode_InternFromString(method))));
-  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type;
+  return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type != &PyBaseObject_Type && !polyfillOf(d);
 }
 
 bool isNan(Trace& t, Value* v) {
@@ -483,6 +511,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
   RecursiveCall nested(t, " in comparison");
+  if (a == b && isLateText(a)) return t.boolean(op == Py_EQ || op == Py_LE || op == Py_GE);
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
     auto overrides = [&](Value* v, int o) {
@@ -490,9 +519,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       static PyObject* names[6] = {};
       if (!names[o]) names[o] = PyUnicode_InternFromString(kCompareMethod[o]);
       PyObject* d = lookUp(t, t.typeOf(v), names[o]);
-      return d && Py_TYPE(d) != &PyWrapperDescr_Type;
+      bool plain = d && Py_TYPE(d) == &PyWrapperDescr_Type && PyType_IsSubtype(t.typeOf(v), reinterpret_cast<PyDescrObject*>(d)->d_type);
+      return d && (!plain || polyfillOf(d));
     };
-    // What Python code of v's class says; null: nothing. object.__ne__ asks __eq__.
+    // v's answer; object.__ne__ asks for v's __eq__. Null: none.
     auto ask = [&](Value* v, int o, Value* other) -> Value* {
       if (overrides(v, o)) return trySpecial(t, v, kCompareMethod[o], other);
       if (o != Py_NE || !overrides(v, Py_EQ) || comparesInC(t, v, "__ne__") || coreOf(t, v)) return nullptr;
@@ -510,6 +540,11 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (Value* v = ask(a, op, b)) return v;
     if (!reflectedFirst)
       if (Value* v = ask(b, kSwapped[op], a)) return v;
+  }
+  if (a->kind == Kind::Cell && b->kind == Kind::Cell) {
+    // By what they hold; an empty one is less than all others.
+    Value *x = t.cellContents(as<CellValue>(a)), *y = t.cellContents(as<CellValue>(b));
+    return x && y ? compareOp(t, op, x, y) : compareOp(t, op, t.boolean(!y), t.boolean(!x));
   }
   if (a->kind == Kind::BoundMethod && b->kind == Kind::BoundMethod && (op == Py_EQ || op == Py_NE)) {
     auto *x = as<BoundMethodValue>(a), *y = as<BoundMethodValue>(b);
@@ -598,12 +633,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     }
   }
   if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
-  for (Value* v : {a, b}) {
-    PyTypeObject* type = v->kind == Kind::Instance ? t.typeOf(v) : nullptr;
-    if (type && (type->tp_flags & (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS) ||
-                 PyType_IsSubtype(type, &PyFloat_Type) || PyType_IsSubtype(type, &PyComplex_Type)))
-      unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
-  }
+  for (Value* v : {a, b})
+    if (v->kind == Kind::Instance && coreType(t.typeOf(v))) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
   if ((op == Py_EQ || op == Py_NE) && isReal(a) && isReal(b) && (t.typeOf(a) == &_PyMethodWrapper_Type || t.typeOf(b) == &_PyMethodWrapper_Type))
     return t.real(native(t, PyObject_RichCompare(t.identity(a), t.identity(b), op)));

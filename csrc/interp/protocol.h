@@ -102,12 +102,14 @@ DictKey keyToFind(Trace& t, Value* v);
 Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
 // The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
 DictValue* mergedAsDict(Trace& t, Value* v);
+// The dict that an iterator over v goes over, where v is one or a view of one; null: none.
+DictValue* iteratedDict(Value* v);
 // The default_factory of a defaultdict; null where d is none.
 Value* defaultFactory(Trace& t, DictValue* d);
 Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown);  // null: finished (value in *result)
 
 // ---- subclasses of int, float, complex, str, bytes ----
-// The base among these of a Python class, or null.
+// The one among these that a type is, or is derived from; null where there is none.
 PyTypeObject* coreType(PyTypeObject* type);
 // The plain value of an object of such a class; null where v is none, or its value cannot be guarded.
 Value* coreOf(Trace& t, Value* v);

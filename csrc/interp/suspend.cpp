@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
+#include <utility>
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
@@ -15,9 +18,7 @@ namespace {
 // Methods of polyfill classes that stand for objects of the library: what is carried are those objects.
 bool isStandInsMethod(const FrameState& f) {
   Value* self = f.locals.empty() || f.code->argcount() == 0 ? nullptr : f.locals[0];
-  if (!self || self->kind != Kind::Instance) return false;
-  PyObject* module = PyDict_GetItemString(typeDict(as<InstanceValue>(self)->type), "__module__");
-  return module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "cdynamo.polyfills") == 0;
+  return self && self->kind == Kind::Instance && isOwnLibrary(typeDict(as<InstanceValue>(self)->type), "__module__");
 }
 
 }  // namespace
@@ -36,30 +37,80 @@ std::vector<FrameState*> resumableFrames(FrameState* innermost) {
 
 namespace {
 
-// Existing objects whose death can be seen. A tensor that an eager call is given (it is on a stack) becomes one.
-bool isDeathVisible(Value* v, const std::vector<FrameState*>& frames) {
-  if (v->kind == Kind::Generator && (mustBeClosed(as<GeneratorValue>(v)) || isNeverAwaited(as<GeneratorValue>(v)))) return true;
-  auto* heap = v->kind == Kind::Instance || v->kind == Kind::Generator ? as<HeapValue>(v) : nullptr;
-  PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
-  if (object && v->source) {
-    PyTypeObject* type = Py_TYPE(object);
-    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type) return true;
-    if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
-    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) return true;
+// Looks for what would show, by a finaliser or a weak reference, that an object and what it holds die. It gives up after some objects:
+// what they lead to is seldom held by them alone.
+class DeathWatch {
+ public:
+  bool shows(PyObject* object) {
+    seen_.clear();
+    visit(object, 0);
+    return found_;
   }
-  if (!isTensor(v) && !heap) return false;
+
+ private:
+  static constexpr size_t kMostObjects = 64;
+  static constexpr int kMostLevels = 3;
+
+  void visit(PyObject* object, int level) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (found_ || seen_.size() >= kMostObjects || (!PyType_IS_GC(type) && level > 0) || !seen_.insert(object).second) return;
+    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type) {
+      found_ = true;
+      return;
+    }
+    if (PyType_Check(object) || PyModule_Check(object) || (PyFunction_Check(object) && level > 0)) return;
+    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) found_ = true;
+    if (found_ || level == kMostLevels || !type->tp_traverse || PyFunction_Check(object)) return;
+    std::pair<DeathWatch*, int> inner{this, level + 1};
+    type->tp_traverse(
+        object,
+        [](PyObject* held, void* to) {
+          auto [watch, depth] = *static_cast<std::pair<DeathWatch*, int>*>(to);
+          watch->visit(held, depth);
+          return 0;
+        },
+        &inner);
+  }
+
+  std::unordered_set<PyObject*> seen_;
+  bool found_ = false;
+};
+
+// A container that the trace made or changed, whose items die with it.
+bool holdsWatched(Value* v) {
+  auto watched = [](Value* item) {
+    auto* instance = item && item->kind == Kind::Instance && item->source ? as<InstanceValue>(item) : nullptr;
+    return instance && instance->real && DeathWatch().shows(instance->real.get());
+  };
+  if (v->kind == Kind::List) return std::any_of(as<ListValue>(v)->items.begin(), as<ListValue>(v)->items.end(), watched);
+  if (v->kind == Kind::Tuple) return std::any_of(as<TupleValue>(v)->items.begin(), as<TupleValue>(v)->items.end(), watched);
+  if (v->kind == Kind::Dict)
+    for (const DictEntry& e : as<DictValue>(v)->entries)
+      if (watched(e.value) || (e.value && watched(e.key.value))) return true;
+  return false;
+}
+
+// Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
+bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
+  if (isReal(v) && t.localClass(realObject(v))) return true;
+  if (v->kind == Kind::Generator && (mustBeClosed(as<GeneratorValue>(v)) || isNeverAwaited(as<GeneratorValue>(v)))) return true;
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
+  if (object && v->source && DeathWatch().shows(object)) return true;
+  if (holdsWatched(v)) return true;
+  if (!isTensor(v) && v->kind != Kind::Instance && v->kind != Kind::Generator && v->kind != Kind::Function && v->kind != Kind::Set) return false;
   for (const FrameState* f : frames)
     for (Value* on : f->stack)
       if (on == v) return true;
   return false;
 }
 
-void describeFrame(FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
+void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
   const Code& code = *f.code;
   std::vector<LocalState> bound;
   std::vector<bool> stack;
   for (Value* v : f.locals)
-    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(v, frames) ? LocalState::Kept : LocalState::Bound);
+    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(t, v, frames) ? LocalState::Kept : LocalState::Bound);
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
   frame.at = resumePoint(code, f.ip, bound, stack, handled != nullptr);
@@ -88,7 +139,7 @@ Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
   Suspension made;
   made.line = last.code->lineOf(last.ip);
   for (size_t i = 0; i < frames.size(); i++)
-    describeFrame(*frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
+    describeFrame(t, *frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
   return made;
 }
 

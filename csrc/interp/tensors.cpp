@@ -7,6 +7,7 @@
 #include "interp/intrinsics.h"
 #include "interp/op_names.h"
 #include "interp/protocol.h"
+#include "interp/view_writes.h"
 #include "shapes/infer.h"
 #include "shapes/layout.h"
 #include "torch/bridge.h"
@@ -345,9 +346,9 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   if (after && !args.args.empty() && isTensor(args.args[0])) {
     auto* self = as<TensorValue>(args.args[0]);
     t.noteTensorWrite(self);
-    if (!(self->meta == *after)) {
-      if (self->base || self->viewed)
-        unsupported(BreakReason::ViewMetadataChange, "an in-place operation that changes more than the data of a view or its base");
+    bool isPart = self->base || self->viewed;
+    if (!(self->meta == *after) && !(isPart && spreadGradient(t, self, *after))) {
+      if (isPart) unsupported(BreakReason::ViewMetadataChange, "an in-place operation that changes more than the data of a view or its base");
       t.journal.set(self->meta, *after);
       if (self->node && self->node->op != NodeOp::Placeholder) t.journal.set(self->node->result.tensor, *after);
     }

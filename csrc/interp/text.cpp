@@ -15,6 +15,19 @@ namespace {
 
 constexpr const char* kPartsWereSet = "the text of an exception whose parts were set";
 
+// object(): its text is its address, which is another one in every call.
+bool showsAddress(Value* v) { return isReal(v) && !v->source && Py_TYPE(realObject(v)) == &PyBaseObject_Type; }
+
+// CPython is making the text of the object now, in a frame outside of the trace: inside of it another one is shown.
+bool isBeingShown(Value* v) {
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  PyObject* state = heap && heap->real ? PyThreadState_GetDict() : nullptr;
+  PyObject* shown = state ? PyDict_GetItemString(state, "Py_Repr") : nullptr;
+  for (Py_ssize_t i = 0; shown && PyList_Check(shown) && i < PyList_GET_SIZE(shown); i++)
+    if (PyList_GET_ITEM(shown, i) == heap->real.get()) return true;
+  return false;
+}
+
 ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& made) {
   if (auto found = made.find(v); found != made.end()) return ObjectRef::share(found->second);
   if (isNumber(v)) return nullptr;
@@ -50,7 +63,14 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
       if (!all(itemsOf(t, v), [&](PyObject* o) { checkedStatus(PyList_Append(list.get(), o)); })) return nullptr;
       return checked(PyList_AsTuple(list.get()));
     }
-    case Kind::Set: return as<SetValue>(v)->holder ? nullptr : t.setLayout(as<SetValue>(v));
+    case Kind::Set: {
+      auto* s = as<SetValue>(v);
+      if (s->holder) return nullptr;
+      t.load(s);
+      for (const DictKey& k : s->items)
+        if (k.value && !snapshotOf(t, k.value, made)) return nullptr;
+      return t.setLayout(s);
+    }
     case Kind::Dict: {
       auto* d = as<DictValue>(v);
       Value* factory = defaultFactory(t, d);
@@ -115,8 +135,9 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
 }  // namespace
 
 Value* repr(Trace& t, Value* v) {
-  if (isTensor(v) || isLateText(v) || isNumber(v))
+  if (isTensor(v) || isLateText(v) || isNumber(v) || showsAddress(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
+  if (isBeingShown(v)) unsupported(BreakReason::UnsupportedText, "the text of " + describe(v) + " inside of its own text");
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
   if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
@@ -156,7 +177,8 @@ Value* repr(Trace& t, Value* v) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
+    if (bound && (isPythonFunction(bound->function) || (isReal(bound->function) && polyfillOf(realObject(bound->function)))))
+      return call(t, method, {});
     auto* i = as<InstanceValue>(v);
     static PyObject* reprName = PyUnicode_InternFromString("__repr__");
     static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), reprName);
@@ -180,6 +202,14 @@ Value* str(Trace& t, Value* v) {
         if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
   }
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
+  if (Value* core = coreUnless(t, v, {"__str__"})) {
+    // __str__ = int.__repr__, as in IntEnum
+    static PyObject *strName = PyUnicode_InternFromString("__str__"), *reprName = PyUnicode_InternFromString("__repr__");
+    PyObject* d = lookUp(t, t.typeOf(v), strName);
+    if (d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type == coreType(t.typeOf(v)) &&
+        reinterpret_cast<PyDescrObject*>(d)->d_name == reprName)
+      return repr(t, core);
+  }
   if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);

@@ -29,8 +29,13 @@ PyObject* readSequenceItem(PyObject* sequence, int32_t index) {
 PyObject* readDictItem(PyObject* dict, PyObject* key) {
   if (!PyDict_Check(dict)) return nullptr;
   PyObject* value = PyDict_GetItemWithError(dict, key);
-  if (value == nullptr && PyErr_Occurred()) PyErr_Clear();
-  return value;
+  if (value != nullptr || !PyErr_Occurred()) return value;
+  // Its __hash__ or somebody's __eq__ fails: the key itself may be there all the same.
+  PyErr_Clear();
+  PyObject* held = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &held, &value);)
+    if (held == key) return value;
+  return nullptr;
 }
 
 PyObject* readKeyedItem(PyObject* dict, PyObject* key) {

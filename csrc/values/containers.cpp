@@ -5,6 +5,7 @@
 #include "source/evaluate.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/held_keys.h"
 #include "values/trace.h"
 
 namespace cdynamo {
@@ -19,6 +20,8 @@ bool DictKeyEqual::operator()(const DictKey& a, const DictKey& b) const {
   }
   return a.value == b.value;
 }
+
+bool isMadeAnew(PyObject* object) { return PyExceptionInstance_Check(object) || Py_TYPE(object) == &PyBaseObject_Type; }
 
 bool isEnumMember(PyObject* object) {
   static PyObject* enumType = [] {
@@ -97,8 +100,31 @@ void Trace::load(TupleValue* t) {
   t->items = std::move(items);
 }
 
+namespace {
+
+// An existing object whose death a weak reference shows, or that runs code when it dies: it must die when the program lets go of it.
+bool isWatched(const Value* v) {
+  PyObject* object = v->kind == Kind::Instance && v->source ? static_cast<const InstanceValue*>(v)->real.get() : nullptr;
+  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
+  if (!type) return false;
+  return type->tp_finalize ||
+         (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset));
+}
+
+// v leaves a container that exists.
+void checkLetGo(const Value* v) {
+  if (v && isWatched(v))
+    unsupported(BreakReason::UnsupportedMutation, std::string("taking a ") + Py_TYPE(static_cast<const InstanceValue*>(v)->real.get())->tp_name +
+                                                      ", whose death can be seen, out of a container");
+}
+
+}  // namespace
+
 void Trace::setItems(ListValue* l, std::vector<Value*> items) {
   load(l);
+  if (l->real)
+    for (const Value* v : l->items)
+      if (isWatched(v) && std::find(items.begin(), items.end(), v) == items.end()) checkLetGo(v);
   touch(l);
   if (items.size() != l->items.size()) journal.set(l->resizes, l->resizes + 1);
   // What differs, between the beginning and the end that stay: many small changes of a long list must not take its length each.
@@ -154,7 +180,7 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
   if (!object || !key->source) return {key, nullptr, static_cast<Py_hash_t>(reinterpret_cast<size_t>(key) >> 4)};
   // Two inputs that are two keys must still be two objects when the capture is used again.
   if (identityKeys_.insert(key).second) {
-    facts.distinctKey(key->source);
+    facts.distinct(key->source, true);
     journal.onRollback([this, key] { identityKeys_.erase(key); });
   }
   Py_hash_t hash = PyObject_Hash(object);
@@ -165,7 +191,8 @@ DictKey Trace::identityKey(Value* key, PyObject* object) {
 // A key that stands for an existing object by identity is looked up among keys that are known: it must be that object again.
 void Trace::pinKey(const DictKey& k) {
   if (!k.value || !k.constant || isReal(k.value) || !k.value->source) return;
-  if (k.value->kind == Kind::Instance) facts.identityIs(k.value->source, k.constant);
+  // Of an object around a plain value, that value is guarded already.
+  if (k.value->kind == Kind::Instance && as<InstanceValue>(k.value)->real.get() == k.constant) facts.identityIs(k.value->source, k.constant);
 }
 
 namespace {
@@ -335,13 +362,17 @@ Value* Trace::dictGetName(DictValue* d, PyObject* name) {
 void Trace::complete(DictValue* d) {
   if (d->complete) return;
   PyObject* object = d->real.get();
-  ObjectRef keys = checked(PySequence_List(object));
-  if (Py_TYPE(object) != &PyDict_Type) {
-    // Subclasses may iterate in their own way; OrderedDict keeps its own order.
-    keys = checked(Py_TYPE(object) == &PyODict_Type || PyType_IsSubtype(Py_TYPE(object), &PyODict_Type)
-                       ? PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "keys", "O", object)
-                       : PyDict_Keys(object));
-    keys = checked(PySequence_List(keys.get()));
+  // Subclasses may iterate in their own way; OrderedDict keeps its own order.
+  ObjectRef keys;
+  if (PyType_IsSubtype(Py_TYPE(object), &PyODict_Type)) {
+    ObjectRef view = checked(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "keys", "O", object));
+    keys = ObjectRef::steal(PySequence_List(view.get()));
+    if (!keys || PyList_GET_SIZE(keys.get()) != PyDict_GET_SIZE(object)) {
+      PyErr_Clear();
+      unsupported(BreakReason::MethodCall, "an OrderedDict that was changed by methods of dict");
+    }
+  } else {
+    keys = checked(PyDict_Keys(object));
   }
   if (d->source) {
     facts.typeIs(d->source, d->type);
@@ -378,7 +409,7 @@ void Trace::complete(DictValue* d) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); i++) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
     auto slot = slots.find(key);
-    if (slot == slots.end()) throw EngineError("a dict changed while it was read");
+    if (slot == slots.end()) unsupported(BreakReason::MethodCall, "an OrderedDict that was changed by methods of dict");
     auto [held, hash] = slot->second;
     if (d->source && sameHash[hash] > 1 && isHashedByPython(key))
       unsupported(BreakReason::HashOrCompare, std::string("a dict with keys of class ") + Py_TYPE(key)->tp_name + " that have one hash");
@@ -394,11 +425,11 @@ void Trace::complete(DictValue* d) {
       used[found->second] = true;
       DictEntry copy = old[found->second];
       pinKey(copy.key);
-      if (!copy.key.value) copy.key.value = realShared(key);
+      if (!copy.key.value) copy.key.value = heldKey(*this, key);
       entries.push_back(copy);
       continue;
     }
-    if (!k.value) k.value = realShared(key);
+    if (!k.value) k.value = heldKey(*this, key);
     entries.push_back({k, wrap(held, sources.dictItem(d->source, key)), false});
   }
   for (size_t i = 0; i < old.size(); i++)
@@ -456,8 +487,10 @@ bool Trace::dictDelete(DictValue* d, const DictKey& given) {
   if (!k.asked && !d->asks) dictGet(d, k);
   auto found = d->index.find(k);
   if (found == d->index.end() || !d->entries[found->second].value) return false;
-  touch(d);
   size_t at = d->index.find(k)->second;
+  if (d->real) checkLetGo(d->entries[at].value);
+  if (d->real && d->entries[at].key.value) checkLetGo(d->entries[at].key.value);
+  touch(d);
   journal.onRollback([d, at, old = d->entries[at]] {
     d->entries[at] = old;
     d->live++;
@@ -490,16 +523,26 @@ DictValue* Trace::dictOf(InstanceValue* i) {
   }
   PyObject* real = instanceDict(i->real.get());
   if (real == nullptr) return nullptr;
-  DictValue* made;
-  if (i->source) {
-    made = as<DictValue>(wrap(real, sources.instanceDict(i->source)));
-  } else {
-    made = make<DictValue>();
-    made->real = ObjectRef::share(real);
-    made->type = &PyDict_Type;
-    made->complete = false;
-  }
+  DictValue* made = existingDict(real, i->source);
   journal.set(i->dict, made);
+  return made;
+}
+
+DictValue* Trace::dictOf(DictValue* d) {
+  if (d->attributes || !PyType_IsSubtype(d->type, &PyODict_Type)) return d->attributes;
+  PyObject* real = d->real ? instanceDict(d->real.get()) : nullptr;
+  DictValue* made = real ? existingDict(real, d->source) : dict();
+  if (!real) made->instance = d;
+  journal.set(d->attributes, made);
+  return made;
+}
+
+DictValue* Trace::existingDict(PyObject* real, const Source* owner) {
+  if (owner) return as<DictValue>(wrap(real, sources.instanceDict(owner)));
+  auto* made = make<DictValue>();
+  made->real = ObjectRef::share(real);
+  made->type = &PyDict_Type;
+  made->complete = false;
   return made;
 }
 

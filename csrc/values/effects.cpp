@@ -1,5 +1,6 @@
 #include "values/effects.h"
 
+#include "base/own_library.h"
 #include "interp/frame.h"
 #include "values/trace.h"
 
@@ -12,12 +13,6 @@ TensorValue* rootOf(TensorValue* t) {
   return t;
 }
 
-// Frames of our own library code have no counterpart in the user's program.
-bool isPolyfill(const FrameState& f) {
-  PyObject* name = PyDict_GetItemString(f.globals, "__name__");
-  return name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "cdynamo.polyfills") == 0;
-}
-
 }  // namespace
 
 void Trace::defer(LateCall call, bool ordered) {
@@ -27,7 +22,7 @@ void Trace::defer(LateCall call, bool ordered) {
   effect.afterWrites = !effects_.empty() && effects_.back().afterWrites;
   if (ordered && !mutated_.empty()) effect.afterWrites = true;
   for (FrameState* f = frame; f; f = f->parent) {
-    if (isPolyfill(*f)) continue;
+    if (isOwnLibrary(f->globals, "__name__")) continue;
     PyObject* code = keep(ObjectRef::share(reinterpret_cast<PyObject*>(f->code->pyCode())));
     effect.frames.push_back({code, keep(ObjectRef::share(f->globals)), f->place ? f->place->line : 0});
   }

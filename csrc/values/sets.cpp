@@ -1,5 +1,6 @@
 // Sets of the symbolic heap, and the order that CPython has them in.
 #include "cpython/set_layout.h"
+#include "values/held_keys.h"
 #include "values/trace.h"
 
 namespace cdynamo {
@@ -9,7 +10,7 @@ void Trace::fillSet(SetValue* s, PyObject* set) {
   Py_hash_t hash;
   for (Py_ssize_t at = 0; _PySet_NextEntry(set, &at, &item, &hash);) {
     keep(ObjectRef::share(item));
-    DictKey k{realShared(item), item, hash};
+    DictKey k{heldKey(*this, item), item, hash};
     if (isHashedByPython(item)) {
       k = {wrap(item, sources.pinned(item)), nullptr, hash, true};
       journal.set(s->asks, true);

@@ -3,11 +3,13 @@
 #include <cstring>
 
 #include "base/exceptions.h"
+#include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "cpython/iterators.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
+#include "values/namespaces.h"
 
 namespace cdynamo {
 
@@ -37,6 +39,8 @@ Trace::~Trace() {
     leave(entered_.back().exit.get(), entered_.back().mode.get());
     entered_.pop_back();
   }
+  // Models die when the collector finds them: until then nobody is to meet them.
+  for (auto& [model, record] : localClasses) hideFromBases(reinterpret_cast<PyTypeObject*>(model));
 }
 
 void Trace::enterState(InstanceValue* manager, ObjectRef mode, ObjectRef exit, Node* node, bool gradBefore) {
@@ -255,7 +259,8 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<CellValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type)) {
+    } else if (type == namespaceType() ||
+               (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type))) {
       auto* v = make<InstanceValue>();
       if (PyDict_Check(object)) {
         auto* c = make<DictValue>();
@@ -367,7 +372,7 @@ PyObject* Trace::constant(Value* v) {
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
-      if (v->source == nullptr) return object;
+      if (v->source == nullptr) return type == &PyBaseObject_Type ? nullptr : object;  // object() is another one in every call
       if (v->source->kind == SourceKind::Arithmetic) {
         specialise(v->source);
         return object;
@@ -394,7 +399,7 @@ PyObject* Trace::constant(Value* v) {
       std::vector<PyObject*> items;
       for (Value* item : t->items) {
         PyObject* c = isNumber(item) ? nullptr : constant(item);
-        if (c == nullptr) return nullptr;
+        if (c == nullptr || localClass(c)) return nullptr;
         items.push_back(c);
       }
       if (t->real) return (t->constant = t->real).get();

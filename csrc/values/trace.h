@@ -130,6 +130,7 @@ class Trace {
   void complete(DictValue* dict);
   Value* cellContents(CellValue* cell);        // null: empty
   DictValue* dictOf(InstanceValue* instance);  // its instance dictionary
+  DictValue* dictOf(DictValue* dict);          // the same of an OrderedDict; null: it has none
 
   // ---- dict operations (raw, as C code does them) ----
   DictKey keyOf(Value* key);  // raises TypeError (unhashable) as Python would
@@ -278,7 +279,8 @@ class Trace {
   void insert(SetValue* s, const DictKey& k);
   void note(SetValue* s, SetValue::Change change);
   void fillSet(SetValue* s, PyObject* set);
-  DictKey identityKey(Value* key, PyObject* object);  // object: the existing one that key stands for, or null
+  DictValue* existingDict(PyObject* real, const Source* owner);  // owner: of the object whose __dict__ it is
+  DictKey identityKey(Value* key, PyObject* object);             // object: the existing one that key stands for, or null
   void pinKey(const DictKey& key);
   void pinItem(const DictKey& key);  // of a set
   std::unordered_set<const Value*> identityKeys_;
@@ -315,6 +317,9 @@ Value* plainKey(Trace& t, Value* v);
 bool equalKeys(Trace& t, Value* stored, Value* asked);
 // True where hashing the object runs Python code.
 bool isHashedByPython(PyObject* object);
+
+// True for an object of the trace's own that stands for another one in every call: object(), an exception.
+bool isMadeAnew(PyObject* object);
 
 // True for a member of an Enum class: a singleton that compares by identity.
 bool isEnumMember(PyObject* object);

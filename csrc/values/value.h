@@ -139,8 +139,6 @@ struct DictEntry {
   bool written = false;    // differs from what `real` holds
 };
 
-struct InstanceValue;
-
 // Insertion-ordered; entries are never erased from the vector while tracing, only marked.
 struct DictValue final : HeapValue {
   DictValue() : HeapValue(Kind::Dict) {}
@@ -150,7 +148,10 @@ struct DictValue final : HeapValue {
   bool complete = true;  // false: `real` may hold keys that nobody asked for yet
   bool asks = false;     // holds keys that are compared by Python code
   Value* defaultFactory = nullptr;
-  InstanceValue* instance = nullptr;  // of an instance that the trace made: whose __dict__ this is
+  DictValue* attributes = nullptr;  // of an OrderedDict: its own __dict__, made on first use
+  HeapValue* instance = nullptr;    // of an instance that the trace made: whose __dict__ this is
+  // Another number after each insertion and each deletion; the dict is complete.
+  int64_t state() const { return 2 * static_cast<int64_t>(entries.size()) - static_cast<int64_t>(live); }
 };
 
 struct SetValue final : HeapValue {

@@ -322,4 +322,17 @@ def autocast_of_an_attempt_that_was_given_up(x):
     return callee(y) + 1, y @ y, torch.is_autocast_enabled("cpu")
 
 
+@case(lambda: (t(3),), graphs=2, skip="*", captures=(2, 0))
+def default_dtype_for_a_while(x):
+    # Not in a graph: what AOTAutograd makes of `ones(3)` or `n / 2` asks for the default when it runs.
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        y = torch.ones(3)
+        kind = torch.get_default_dtype()
+    finally:
+        torch.set_default_dtype(before)
+    return x + y, kind, torch.tensor(1.5).dtype
+
+
 test_torch_state = cases.as_test(__name__)

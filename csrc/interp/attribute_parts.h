@@ -1,0 +1,23 @@
+// What the files about attributes share.
+#pragma once
+#include <string>
+
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+// The interned string, kept for the life of the process.
+PyObject* interned(const char* text);
+// For messages.
+std::string textOf(PyObject* name);
+
+inline bool hasInstanceDict(PyTypeObject* type) { return type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT); }
+inline bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != nullptr; }
+
+// What a property says that lacks its getter, setter or deleter.
+[[noreturn]] void propertyError(Trace& t, PyObject* property, PyTypeObject* type, const char* part);
+
+// Writes to a place of the instance that is no entry of its dictionary; value null: deleted.
+void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value);
+
+}  // namespace cdynamo

@@ -1,0 +1,14 @@
+// When objects that exist outside of the trace die.
+#pragma once
+#include "values/trace.h"
+
+namespace cdynamo {
+
+// The type of the object, or of an item where it is a tuple, that may run code when it dies; null: there is none.
+PyTypeObject* finalizedType(PyObject* object);
+
+// Breaks where the program lets go of an existing object that may run code when it dies: it must die here, not when the captured code
+// has ended. old: null where nothing is let go of.
+void checkOverwritten(Trace& t, Value* old);
+
+}  // namespace cdynamo
