@@ -414,17 +414,15 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     known = true;
     return t.realShared(Py_NotImplemented);
   }
-  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0])) {
-    // int.from_bytes, bytes.fromhex and the like give an object of the plain type, of which a subclass makes one of its own.
-    auto* plain = reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type);
+  if (pure && kind == &PyClassMethodDescr_Type && !args.args.empty() && isReal(args.args[0]) && PyType_Check(realObject(args.args[0])) &&
+      PyType_HasFeature(reinterpret_cast<PyTypeObject*>(realObject(args.args[0])), Py_TPFLAGS_HEAPTYPE)) {
+    // bytes.fromhex and its like: a Python class is called with what they make for the builtin one.
     Value* cls = args.args[0];
-    if (t.identity(cls) != plain && PyType_Check(realObject(cls))) {
-      CallArgs onPlain = args;
-      onPlain.args[0] = t.realShared(plain);
-      Value* v = callNative(t, callable, onPlain);
-      known = v != nullptr;
-      return v ? call1(t, cls, v) : nullptr;
-    }
+    CallArgs plain = args;
+    plain.args[0] = t.realShared(reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type));
+    Value* made = callNative(t, callable, plain);
+    known = made != nullptr;
+    return made ? call1(t, cls, made) : nullptr;
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);

@@ -41,7 +41,7 @@ namespace {
 bool runsCodeWhenDropped(Value* v) {
   if (v->kind == Kind::Generator) {
     auto* g = as<GeneratorValue>(v);
-    return !g->finished && (!g->frame || mustBeClosed(g) || !g->frame->code->handlers().empty());
+    return !g->finished && (!g->frame || mustBeClosed(g) || g->frame->code->hasTry());
   }
   if (v->kind != Kind::Iterator) return false;
   const auto& inputs = as<IteratorValue>(v)->inputs;
