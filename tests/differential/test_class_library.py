@@ -925,13 +925,13 @@ class Weak:
         self.v = v
 
 
-@case(lambda: (t(3), Weak(3)), skip="*")
+@case(lambda: (t(3), Weak(3)))
 def weakref_of_argument(x, w):
     r = weakref.ref(w)
     return x * r().v, r() is w, r
 
 
-@scenario(skip="*")
+@scenario()
 def weakref_in_closure():
     w = Weak(2)
     r = weakref.ref(w)
