@@ -167,6 +167,15 @@ void Assembler::loadAttr(const char* name) { loadAttr(interned(name).get()); }
 void Assembler::loadMethod(const char* name) { loadMethod(interned(name).get()); }
 void Assembler::storeAttr(const char* name) { storeAttr(interned(name).get()); }
 
+void Assembler::call(int n, PyObject* keywords) {
+  if (n <= kMostArguments) return emit(Op::Call, n, keywords);
+  // CPython's compiler makes no such calls, and 3.11 takes PRECALL and CALL for neighbours: an extended argument between them sends
+  // the specialised ones into the middle of an instruction.
+  CD_CHECK(keywords == nullptr, "a call with keywords and too many arguments");
+  buildTuple(n);
+  callFunctionEx(false);
+}
+
 Ref<PyCodeObject> Assembler::finish() const {
   CD_CHECK(regions_.empty(), "a handler region is still open");
   auto placeOf = [&](int32_t id) {

@@ -117,7 +117,9 @@ class Assembler {
   void buildMap(int n) { emit(Op::BuildMap, n); }
   void buildSlice(int n) { emit(Op::BuildSlice, n); }
   // [callable, arg1 .. argn] -> [result]; the last len(keywords) arguments are named by the tuple.
-  void call(int n, PyObject* keywords = nullptr) { emit(Op::Call, n, keywords); }
+  // With keywords, n is kMostArguments at most.
+  void call(int n, PyObject* keywords = nullptr);
+  static constexpr int kMostArguments = 255;
   void callFunctionEx(bool hasKeywords) { emit(Op::CallFunctionEx, hasKeywords ? 1 : 0); }
   void getIter() { emit(Op::GetIter); }
   void returnValue() { emit(Op::ReturnValue); }

@@ -36,6 +36,15 @@ ObjectRef makeFrame(const Effect::Place& place, PyObject* inner) {
 void emitLateCall(Assembler& a, const LateCall& call, const LoadValue& load) {
   a.loadConst(call.callable);
   for (Value* v : call.args) load(v);
+  if (!call.kwargs.empty() && call.args.size() + call.kwargs.size() > Assembler::kMostArguments) {
+    a.buildTuple(static_cast<int>(call.args.size()));
+    for (const auto& [name, v] : call.kwargs) {
+      a.loadConst(name);
+      load(v);
+    }
+    a.buildMap(static_cast<int>(call.kwargs.size()));
+    return a.callFunctionEx(true);
+  }
   ObjectRef names = checked(PyTuple_New(static_cast<Py_ssize_t>(call.kwargs.size())));
   for (size_t i = 0; i < call.kwargs.size(); i++) {
     load(call.kwargs[i].second);

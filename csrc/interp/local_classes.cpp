@@ -300,6 +300,9 @@ Value* buildClass(Trace& t, CallArgs& args) {
     raise(t, PyExc_TypeError,
           "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses of all its bases");
   bool plain = isPlainMeta(t, meta);
+  // Each draws a number from a counter that backends draw from too.
+  static auto* functionMeta = reinterpret_cast<PyTypeObject*>(importedObject("torch.autograd.function", "FunctionMeta"));
+  if (PyType_IsSubtype(meta, functionMeta)) unsupported(BreakReason::ClassStatement, "a torch.autograd.Function made in the function");
   if (PyType_IsSubtype(meta, abcMeta()) && !plain) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   DictValue* names = t.dict();
   CallArgs given{{args.args[1], t.tuple(baseValues)}, args.kwargs};

@@ -416,6 +416,25 @@ def warned_inside_try(x):
     return x + 1
 
 
+@pytest.mark.parametrize("count", [255, 256, 3000])
+@pytest.mark.parametrize("named", [{}, {"sep": "-", "end": "."}])
+def test_calls_with_very_many_arguments(count, named):
+    """As often as CPython needs to specialise the code: 3.11 has no calls with more than 255 arguments itself."""
+
+    def f(x):
+        print(*range(count), **named)
+        return x + 1
+
+    compiled = cdynamo.compile(f, backend="eager")
+    expected = io.StringIO()
+    print(*range(count), file=expected, **named)
+    for _ in range(40):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            compiled(t(3))
+        assert out.getvalue() == expected.getvalue()
+
+
 test_output = cases.as_test(__name__)
 
 
