@@ -104,7 +104,7 @@ def generator_is_closed_when_its_frame_ends():
     def run(x):
         def steps(count):
             try:
-                for i in range(count):
+                for i in range(count):  # noqa: UP028
                     yield i
             finally:
                 log.append("closed")
