@@ -169,13 +169,6 @@ def _writes(target: Any, kwargs: dict[str, Any]) -> bool:
     )
 
 
-def _without_list_of_scalars(target: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`_foreach_addcdiv_` and its like read the numbers of a tensor of them, which a fake one does not have; the result does not show them."""
-    if len(args) == 4 and isinstance(args[3], Described) and getattr(target, "__name__", "").startswith("_foreach_addc"):
-        return (*args[:3], [1.0] * len(args[0]))
-    return args
-
-
 def _is_on_meta(made: dict[int, Any]) -> bool:
     return any(tensor.device.type == "meta" for tensor in made.values())
 
@@ -214,7 +207,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     was_disabled = _log.disabled
     _log.disabled = True
     try:
-        args = _mapped(_without_list_of_scalars(target, args), fake)
+        args = _mapped(args, fake)
         kwargs = _mapped(kwargs, fake)
         with torch.set_grad_enabled(grad_enabled), mode:
             result = getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)

@@ -2,6 +2,7 @@
 // its value, a graph computes with the tensor itself, in the order of the kernel.
 #include "builtins/scalar_tensors.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/lookup.h"
@@ -23,13 +24,33 @@ bool isFloatingTensor(Value* v) { return isTensor(v) && isFloating(as<TensorValu
 
 // self + value * first (*|/) second
 template <bool divides, bool inPlace>
+Value* sumWithProduct(Trace& t, Value* self, Value* first, Value* second, Value* value) {
+  Value* scaled = method(t, "mul", first, value);
+  Value* product = method(t, divides ? "div" : "mul", scaled, second);
+  return method(t, inPlace ? "add_" : "add", self, product);
+}
+
+template <bool divides, bool inPlace>
 Value* addProduct(Trace& t, const CallArgs& a) {
   if (a.args.size() != 3 || a.kwargs.size() != 1 || !isScalarTensor(a.keyword("value"))) return nullptr;
   for (Value* v : a.args)
     if (!isFloatingTensor(v)) return nullptr;
-  Value* scaled = method(t, "mul", a.args[1], a.keyword("value"));
-  Value* product = method(t, divides ? "div" : "mul", scaled, a.args[2]);
-  return method(t, inPlace ? "add_" : "add", a.args[0], product);
+  return sumWithProduct<divides, inPlace>(t, a.args[0], a.args[1], a.args[2], a.keyword("value"));
+}
+
+// The same of lists, with a tensor of as many values.
+template <bool divides>
+Value* foreachAddProduct(Trace& t, const CallArgs& a) {
+  if (a.args.size() != 4 || !a.kwargs.empty() || !isTensor(a.args[3])) return nullptr;
+  std::vector<Value*> lists[3];
+  for (size_t i = 0; i < 3; i++) lists[i] = itemsOf(t, a.args[i]);
+  const Dims& sizes = as<TensorValue>(a.args[3])->meta.sizes;
+  if (sizes.size() != 1 || static_cast<size_t>(sizes[0]) != lists[0].size()) return nullptr;
+  for (const auto& list : lists)
+    if (list.size() != lists[0].size() || !std::all_of(list.begin(), list.end(), isFloatingTensor)) return nullptr;
+  std::vector<Value*> values = itemsOf(t, recordOp(t, t.keep(checked(PyUnicode_InternFromString("unbind"))), true, {{a.args[3]}, {}}));
+  for (size_t i = 0; i < values.size(); i++) sumWithProduct<divides, true>(t, lists[0][i], lists[1][i], lists[2][i], values[i]);
+  return a.args[0];
 }
 
 Value* foreachPow(Trace& t, const CallArgs& a) {
@@ -58,6 +79,8 @@ const std::unordered_map<PyObject*, Form>& forms() {
     add("addcmul", addProduct<false, false>);
     add("addcmul_", addProduct<false, true>);
     add("_foreach_pow", foreachPow);
+    add("_foreach_addcdiv_", foreachAddProduct<true>);
+    add("_foreach_addcmul_", foreachAddProduct<false>);
     return map;
   }();
   return *made;

@@ -186,6 +186,11 @@ class ProgramBuilder {
         ObjectRef module = checked(PyImport_ImportModule("_abc"));
         program_->abcTokenFunction_ = checked(PyObject_GetAttrString(module.get(), "get_cache_token"));
       }
+      // As it is now: what the engine imported while it captured may have registered classes of its own.
+      if (fact.kind == FactKind::AbcToken) {
+        made.number = PyLong_AsLongLong(checked(PyObject_CallNoArgs(program_->abcTokenFunction_.get())).get());
+        if (made.number == -1 && PyErr_Occurred()) throw PythonError{};
+      }
       program_->facts_.push_back(std::move(made));
     }
     program_->tensorMetas_ = facts_.tensors();

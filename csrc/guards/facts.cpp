@@ -105,12 +105,6 @@ void FactList::iteratorEnds(const Source* s, int64_t count, bool over) {
   add({.kind = FactKind::IteratorEnds, .source = s, .number = count, .upper = over});
 }
 
-void FactList::abcToken() {
-  ObjectRef abc = checked(PyImport_ImportModule("_abc"));
-  ObjectRef token = checked(PyObject_CallMethod(abc.get(), "get_cache_token", nullptr));
-  long long n = PyLong_AsLongLong(token.get());
-  if (n == -1 && PyErr_Occurred()) throw PythonError{};
-  add({.kind = FactKind::AbcToken, .number = n});
-}
+void FactList::abcToken() { add({.kind = FactKind::AbcToken}); }
 
 }  // namespace cdynamo

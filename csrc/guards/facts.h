@@ -29,7 +29,7 @@ enum class FactKind : uint8_t {
   SameObject,       // source is otherSource
   DistinctObjects,  // source is not otherSource
   LacksAttr,        // the slot or C attribute `object` of source is unset
-  AbcToken,         // abc.get_cache_token() is number (an isinstance answer came from an ABC)
+  AbcToken,         // abc.get_cache_token() is what it was when the guards were built (an isinstance answer came from an ABC)
   DynamicBranch,    // bool(source) is number (only truth was looked at; source is an exact builtin scalar or str)
   Written,          // the graph writes to tensor source: it overlaps with no other graph input but as an Overlap fact says
   Overlap,          // the data of tensors source and otherSource overlap, number bytes apart

@@ -1,11 +1,14 @@
 """After the capture something changes: the answer must follow, never a stale one."""
 
+import abc
 import builtins
 import collections
 import types
 
 import torch
 from differ import Cases, Setup, t
+
+import cdynamo
 
 cases = Cases()
 case, scenario = cases.case, cases.scenario
@@ -739,3 +742,27 @@ def defaults_of_a_new_function():
 
 
 test_guards_miss = cases.as_test(__name__)
+
+
+def test_backend_that_registers_classes():
+    """What the engine or the backend imports while capturing may register classes: the capture stands. What comes later is a miss."""
+    graphs = []
+
+    class Shape(abc.ABC):  # noqa: B024
+        pass
+
+    class Thing:
+        pass
+
+    def backend(gm, inputs):
+        graphs.append(gm)
+        abc.ABCMeta("Later", (), {}).register(type("Other", (), {}))
+        return gm.forward
+
+    compiled = cdynamo.compile(lambda x, v: x + 1 if isinstance(v, Shape) else x - 1, backend=backend)
+    x = t(3)
+    with cdynamo.config.patch(strict=True):
+        assert torch.equal(compiled(x, Thing()), x - 1) and torch.equal(compiled(x, Thing()), x - 1)
+        assert len(graphs) == 1
+        Shape.register(Thing)
+        assert torch.equal(compiled(x, Thing()), x + 1)

@@ -95,3 +95,30 @@ def test_scalar_tensors_as_numbers():
 
     for backend in ("eager", "aot_eager"):
         torch.testing.assert_close(cdynamo.compile(f, backend=backend, fullgraph=True)(x), f(x))
+
+
+@pytest.mark.parametrize("function", [torch._foreach_addcdiv_, torch._foreach_addcmul_])
+def test_lists_with_a_tensor_of_numbers(function):
+    def f(a, b, c, s):
+        function(a, b, c, s)
+        return [v * 2 for v in a]
+
+    def world():
+        return (
+            [torch.ones(2), torch.ones(3)],
+            [torch.full((2,), 2.0), torch.full((3,), 3.0)],
+            [torch.full((2,), 4.0), torch.ones(3)],
+            torch.tensor([0.5, 2.0]),
+        )
+
+    for backend in ("eager", "aot_eager"):
+        torch.testing.assert_close(cdynamo.compile(f, backend=backend, fullgraph=True)(*world()), f(*world()))
+
+
+def test_step_with_a_backend_that_traces_again():
+    (ours, optimizer), (theirs, plain) = world("AdamW", dict(foreach=True)), world("AdamW", dict(foreach=True))
+    compiled = cdynamo.compile(lambda: optimizer.step(), backend="aot_eager")
+    for k in range(3):
+        set_grads(ours, k), set_grads(theirs, k)
+        compiled(), plain.step()
+    torch.testing.assert_close(ours, theirs)
