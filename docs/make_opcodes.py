@@ -40,6 +40,7 @@ DECODED = {
 
 # Tests that execute the opcode, where the first one that has it does not.
 PREFERRED = {
+    "CLEANUP_THROW": "lang_exceptions.thrown_into_generators",
     "CONTAINS_OP": "lang_syntax.globals_and_locals_functions",
     "JUMP_BACKWARD_NO_INTERRUPT": "lang_async.async_for",
     "LIST_TO_TUPLE": "lang_functions.star_calls",
