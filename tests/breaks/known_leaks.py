@@ -1,4 +1,4 @@
-"""Cases that leave something behind with each call, with the reason. Strict: one that does not must leave the list."""
+"""Cases that leave something behind with each call, with the reason. Not strict: how much is a matter of when the collector runs."""
 
 NEW_EACH_TIME = "an object that is new in each call is guarded by its identity: captures add up to the limit of recompiles"
 
