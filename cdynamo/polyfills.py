@@ -646,8 +646,8 @@ def sorted_by(iterable, key, reverse):
     return [made[i] for i in sorted(range(len(made)), key=keys.__getitem__, reverse=reverse)]
 
 
-def chosen_by(iterable, key, default, before, name):
-    """max() and min() with a key function; before: operator.gt or operator.lt."""
+def chosen_by(iterable, key, default, before, choose):
+    """choose is max or min, called with a key function; before: operator.gt or operator.lt."""
     best = best_key = _missing
     for item in iterable:
         item_key = key(item)
@@ -655,9 +655,7 @@ def chosen_by(iterable, key, default, before, name):
             best, best_key = item, item_key
     if best is not _missing:
         return best
-    if default is _missing:
-        raise ValueError(f"{name}() arg is an empty sequence" if sys.version_info < (3, 12) else f"{name}() iterable argument is empty")
-    return default
+    return choose(()) if default is _missing else default  # which raises in CPython's own words
 
 
 def text(method, name, arguments):

@@ -124,15 +124,8 @@ Value* listInit(Trace& t, CallArgs& a) {
 }
 
 std::vector<Value*> sequenceItems(Trace& t, Value* v) {
-  if (ListValue* l = asList(v)) {
-    t.load(l);
-    return l->items;
-  }
-  if (TupleValue* tuple = asTuple(v)) {
-    t.load(tuple);
-    return tuple->items;
-  }
-  return itemsOf(t, v);
+  const auto* items = heldItems(t, v);
+  return items ? *items : itemsOf(t, v);
 }
 
 Value* sequenceIndex(Trace& t, CallArgs& a) {

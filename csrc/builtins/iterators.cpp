@@ -138,7 +138,7 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
                : what == DictViewValue::Values             ? &PyDictRevIterValue_Type
                                                            : &PyDictRevIterItem_Type;
     t.complete(dict);
-    it->stop = it->type == &PyODictIter_Type ? dict->state() : static_cast<int64_t>(dict->live);
+    it->stop = iterationState(dict);
   }
   if (v->kind == Kind::Instance && !asTuple(v) && !dict) {
     std::vector<Value*> items;

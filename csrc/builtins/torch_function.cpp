@@ -47,8 +47,7 @@ Value* pushMode(Trace& t, CallArgs& a) {
 Value* popMode(Trace& t, CallArgs&) {
   InstanceValue* mode = t.enteredStates().empty() ? nullptr : t.enteredStates().back().manager;
   Node* none = nullptr;
-  bool around = mode && mode->source && mode->source->kind == SourceKind::Attr && mode->source->base->kind == SourceKind::Pinned &&
-                mode->source->base->object == importedObject("cdynamo._higher_order", "mode_stack");
+  bool around = mode && mode->source && isModeAround(mode->source);
   if (!mode || around || !isMode(t, mode) || !t.leaveState(mode, none))
     unsupported(BreakReason::UnsupportedContextManager, "leaving a torch-function mode that was entered elsewhere");
   return mode;

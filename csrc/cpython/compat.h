@@ -52,6 +52,9 @@ PyObject* typeDict(PyTypeObject* type);
 // The instance's __dict__ (borrowed), made if CPython keeps the values inline; null where the type has none. Clears
 // any error (memory) rather than raise.
 PyObject* instanceDict(PyObject* object);
+// Whether a weak reference points to the object.
+int hasWeakReferences(PyObject* object);
+
 // The __dict__ that exists now (borrowed) or null: nothing is made. Null also where the values are still inline.
 PyObject* peekInstanceDict(PyObject* object);
 

@@ -5,18 +5,13 @@
 #include "emit/late_calls.h"
 #include "emit/rebuild.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
 namespace cdynamo {
 
 namespace {
-
-// One of the torch-function modes around the call (interp/capture.cpp).
-bool isModeAround(const Source* source) {
-  return source->kind == SourceKind::Attr && source->base->kind == SourceKind::Pinned &&
-         source->base->object == importedObject("cdynamo._higher_order", "mode_stack");
-}
 
 class Emitter : public Rebuilder {
  public:

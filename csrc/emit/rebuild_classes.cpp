@@ -18,7 +18,6 @@ void Rebuilder::makeClass(Value* v) {
   PyObject* model = realObject(v);
   LocalClass* c = t.localClass(model);
   std::vector<LocalClass::Entry> late;
-  bool quietly = false;
   if (c->factory) {
     load(c->factory);
     // With all that they hold: the factory reads it.
@@ -43,20 +42,15 @@ void Rebuilder::makeClass(Value* v) {
     };
     // What a metaclass of the program does around type.__new__ was traced.
     static auto* abcMeta = reinterpret_cast<PyTypeObject*>(importedObject("abc", "ABCMeta"));
-    static PyObject *hook = PyUnicode_InternFromString("__init_subclass__"), *quiet = importedObject("cdynamo.polyfills", "QuietBase");
-    bool hooked = false;
-    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(reinterpret_cast<PyTypeObject*>(model)->tp_mro); i++)
-      if (auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(reinterpret_cast<PyTypeObject*>(model)->tp_mro, i));
-          base != &PyBaseObject_Type)
-        hooked = hooked || PyDict_Contains(typeDict(base), hook) == 1;
+    static PyObject* quiet = importedObject("cdynamo.polyfills", "QuietBase");
     bool called = Py_TYPE(model) == &PyType_Type || Py_TYPE(model) == abcMeta;
     if (!called) a.loadConst(attributeOf(PyType_Type, "__new__"));
     load(c->meta);
     a.loadConst(c->name.get());
     // Below a base whose hook does nothing: the real one was traced.
-    if (hooked) a.loadConst(quiet);
+    if (c->hooked) a.loadConst(quiet);
     loadAll(c->bases);
-    a.buildTuple(static_cast<int>(c->bases.size()) + hooked);
+    a.buildTuple(static_cast<int>(c->bases.size()) + c->hooked);
     for (const LocalClass::Entry& e : c->entries) {
       a.loadConst(e.name.get());
       if (isEarly(e)) {
@@ -69,13 +63,12 @@ void Rebuilder::makeClass(Value* v) {
     a.buildMap(static_cast<int>(c->entries.size()));
     if (decorated) fillAll();
     a.call(called ? 3 : 4);
-    quietly = hooked;
   }
   int slot = newTemp();
   freshTemps_[model] = slot;
   a.copyTop();
   a.storeFast(slot);
-  if (quietly) {
+  if (c->hooked) {
     a.loadConst(attributeOf(PyType_Type, "__setattr__"));
     load(v);
     a.loadConst(keep(checked(PyUnicode_InternFromString("__bases__"))));

@@ -348,8 +348,7 @@ void Rebuilder::makeReversed(IteratorValue* it) {
     Value* v = it->subjectOf;
     if (v->kind == Kind::Instance && !it->done) refuse(it, " over an object with its own __len__ and __getitem__");
     DictValue* d = iteratedDict(v);
-    if (d && !it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop)
-      refuse(it, " over a dict that was changed meanwhile");
+    if (d && !it->done && iterationState(d) != it->stop) refuse(it, " over a dict that was changed meanwhile");
     if (it->done && !d) {
       a.buildTuple(0);
       a.call(1);
@@ -395,8 +394,7 @@ void Rebuilder::makeReversed(IteratorValue* it) {
 
 void Rebuilder::makeDictIterator(IteratorValue* it) {
   auto* d = as<DictValue>(it->subject);
-  if (!it->done && (it->type == &PyODictIter_Type ? d->state() : static_cast<int64_t>(d->live)) != it->stop)
-    refuse(it, " over a dict that was changed meanwhile");
+  if (!it->done && iterationState(d) != it->stop) refuse(it, " over a dict that was changed meanwhile");
   PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
   a.loadConst(attributeOf(base, it->step == DictViewValue::Keys ? "keys" : it->step == DictViewValue::Values ? "values" : "items"));
   int64_t passed = 0;

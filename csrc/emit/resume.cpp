@@ -242,7 +242,7 @@ bool isDeathVisible(PyObject* object) {
   if (type->tp_finalize || type->tp_del) return true;
   if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
   if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
-  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
+  return hasWeakReferences(object);
 }
 
 namespace {

@@ -58,7 +58,7 @@ struct ResumePoint {
   const ResumeEdge& exhaustedEdge(ReturnTo action) const;
   // The frame is a generator's: the generator object belongs to it, apart from the values.
   bool isGenerator() const { return (code->flags() & CO_GENERATOR) != 0; }
-  // A function f(callee, values) that only calls it: its frame has the name and line of this one's instruction, and holds the values.
+  // A function f(callee) that only calls it: its frame has the name and line of this one's instruction.
   PyCodeObject* carrier() const;
   // The reflected method of the binary operator at the point, after the left operand's gave NotImplemented. A new reference.
   PyObject* reflectedOperator(PyObject* left, PyObject* right) const;
@@ -87,7 +87,6 @@ struct ResumeChain {
     PointRef at;
     ReturnTo returnTo = ReturnTo::Native;  // what the frame's result does in the one outside it
     ObjectRef globals;
-    bool operator==(const Frame& o) const { return at == o.at && returnTo == o.returnTo && globals.get() == o.globals.get(); }
   };
   ResumeChain() = default;
   ~ResumeChain();

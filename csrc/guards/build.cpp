@@ -24,10 +24,9 @@ class ProgramBuilder {
     program_->globals_ = globals;
     guardGlobals_ = guardGlobals;
     collectSources();
-    noteTypesOfSources();
+    noteKnownTypes();
     placeRegisters();
     convertFacts();
-    noteKnownTypes();
     makeDictGroups();
     sortIntoLevels();
     makeMemoryGuard();
@@ -81,12 +80,15 @@ class ProgramBuilder {
     if (!last.empty()) levels_.push_back(std::move(last));
   }
 
-  // What the facts say of the types of sources, by id.
-  void noteTypesOfSources() {
+  // What the facts say of the types of sources: a run knows it once it has passed the register's level.
+  void noteKnownTypes() {
     typeOfSource_.assign(needed_.size(), nullptr);
-    for (const Fact& fact : facts_.facts())
-      if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor)
-        typeOfSource_[fact.source->id] = reinterpret_cast<PyTypeObject*>(fact.object.get());
+    isTensorSource_.assign(needed_.size(), false);
+    for (const Fact& fact : facts_.facts()) {
+      if (fact.kind != FactKind::TypeIs && fact.kind != FactKind::Tensor) continue;
+      typeOfSource_[fact.source->id] = reinterpret_cast<PyTypeObject*>(fact.object.get());
+      if (fact.kind == FactKind::Tensor) isTensorSource_[fact.source->id] = true;
+    }
   }
 
   // baseType: null where it is not known.
@@ -124,6 +126,8 @@ class ProgramBuilder {
       std::stable_sort(here.begin(), here.end(), [&](const Source* a, const Source* b) { return orderKey(a) < orderKey(b); });
       for (const Source* source : here) {
         registerOf_[source->id] = static_cast<int32_t>(sources.size());
+        knownType_.push_back(typeOfSource_[source->id]);
+        knownTensor_.push_back(isTensorSource_[source->id]);
         Source copy = *source;
         copy.id = static_cast<int32_t>(level);  // in the program's copies: the level
         sources.push_back(copy);
@@ -220,16 +224,6 @@ class ProgramBuilder {
   const Source& source(int32_t reg) const { return program_->sources_[static_cast<size_t>(reg)]; }
   uint32_t number(const Source* s) const { return static_cast<uint32_t>(s - program_->sources_.data()); }
   bool isDictItem(int32_t reg) const { return source(reg).kind == SourceKind::DictItem; }
-
-  // What a run knows of a register's type once it has passed the register's level.
-  void noteKnownTypes() {
-    knownType_.assign(program_->sources_.size(), nullptr);
-    knownTensor_.assign(program_->sources_.size(), false);
-    for (const GuardFact& fact : program_->facts_) {
-      if (fact.kind == FactKind::TypeIs || fact.kind == FactKind::Tensor) knownType_[fact.reg] = reinterpret_cast<PyTypeObject*>(fact.object.get());
-      if (fact.kind == FactKind::Tensor) knownTensor_[fact.reg] = true;
-    }
-  }
 
   bool knownDict(int32_t reg) const {
     const Source& s = source(reg);
@@ -457,6 +451,7 @@ class ProgramBuilder {
   std::vector<const Source*> needed_;  // by id; null: not needed
   std::vector<std::vector<const Source*>> levels_;
   std::vector<PyTypeObject*> typeOfSource_;  // by the table's source id
+  std::vector<bool> isTensorSource_;         // by the table's source id
   int64_t lastLoaded_ = -1;
   std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpython/dict_access.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -168,7 +169,7 @@ ObjectRef itemsDictOf(PyObject* frozen) {
   PyObject* item = nullptr;
   Py_hash_t hash = 0;
   while (dict && _PySet_NextEntry(frozen, &position, &item, &hash))
-    if (_PyDict_SetItem_KnownHash(dict.get(), item, item, hash) < 0) return {};
+    if (dictStore(dict.get(), item, item, hash) < 0) return {};
   return dict;
 }
 

@@ -17,7 +17,13 @@ class DistinctGuard {
   // Linear in the number of registers; while no object changed since the last call, only a comparison each.
   bool holds(PyObject* const* registers);
 
-  const std::vector<uint32_t>& registers() const { return registers_; }
+  // Another register that holds the same object and must not, by values of all registers; -1: none. fromAll: as it was added.
+  template <typename ValueOf>
+  int64_t sharedWith(uint32_t reg, bool fromAll, const ValueOf& valueOf) const {
+    for (size_t i = 0; i < (fromAll ? registers_.size() : fromAllCount_); i++)
+      if (registers_[i] != reg && valueOf(registers_[i]) == valueOf(reg)) return registers_[i];
+    return -1;
+  }
 
  private:
   std::vector<uint32_t> registers_;  // those that differ from all first

@@ -374,10 +374,9 @@ class Explainer {
         return unless(PyDict_Check(subject) && !readKeyedItem(subject, key), "");
       }
       case FactKind::Distinct: {
-        for (uint32_t reg : program_.distinct_.registers())
-          if (static_cast<int32_t>(reg) != fact.reg && (fact.number || program_.differsFromAll(reg)) && value(static_cast<int32_t>(reg)) == subject)
-            return condition(fact) + "  # actual: it is " + name(static_cast<int32_t>(reg));
-        return {};
+        auto valueOf = [this](uint32_t reg) { return value(static_cast<int32_t>(reg)); };
+        int64_t shared = program_.distinct_.sharedWith(static_cast<uint32_t>(fact.reg), fact.number != 0, valueOf);
+        return shared < 0 ? "" : condition(fact) + "  # actual: it is " + name(static_cast<int32_t>(shared));
       }
       case FactKind::DictKeys: {
         ObjectRef keys = ObjectRef::steal(PyDict_Check(subject) ? PyMapping_Keys(subject) : nullptr);

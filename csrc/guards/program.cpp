@@ -429,12 +429,6 @@ bool GuardProgram::learnTensor(TensorGuard& guard, const GuardFact& fact, PyObje
   return true;
 }
 
-bool GuardProgram::differsFromAll(uint32_t reg) const {
-  for (const GuardFact& fact : facts_)
-    if (fact.kind == FactKind::Distinct && fact.reg == static_cast<int32_t>(reg)) return fact.number != 0;
-  return false;
-}
-
 bool GuardProgram::abcTokenIs(int64_t token) const {
   ObjectRef now = ObjectRef::steal(PyObject_CallNoArgs(abcTokenFunction_.get()));
   long long number = now ? PyLong_AsLongLong(now.get()) : -1;

@@ -189,7 +189,6 @@ class GuardProgram {
   bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
   bool runTensors(State& state, const Batch& batch);
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
-  bool differsFromAll(uint32_t reg) const;
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
   static PyObject* makeInstanceDict(PyObject* const* registers, const Step& step, std::vector<ObjectRef>& temporaries);

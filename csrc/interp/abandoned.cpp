@@ -1,4 +1,5 @@
 // Generators that the program drops half way, inside try or with: CPython closes them, and their handlers run.
+#include <algorithm>
 #include <utility>
 
 #include "cpython/iterators.h"
@@ -30,19 +31,14 @@ class Holders {
     passed_.push_back(v);
     for (const auto& owned : t_.arena()) {
       Value* other = owned.get();
-      if (other == dying_ || !refersTo(other, v) || holds(other)) continue;
+      if (other == dying_ || !refersTo(other, v) || isPassed(other)) continue;
       if (!isTemporary(other) || isHeld(other)) return true;
     }
     return false;
   }
 
  private:
-  bool holds(const Value* other) const {
-    for (const Value* v : passed_)
-      if (v == other) return true;
-    return false;
-  }
-  static bool holds(const std::vector<Value*>& values, const Value* v) { return cdynamo::holds(values, v); }
+  bool isPassed(const Value* v) const { return std::find(passed_.begin(), passed_.end(), v) != passed_.end(); }
 
   // Made by the trace, and found from other values only.
   static bool isTemporary(Value* v) {

@@ -256,11 +256,6 @@ Value* arrayAttr(Trace& t, ArrayValue* array, PyObject* name) {
 
 namespace {
 
-TensorValue* rootOf(TensorValue* tensor) {
-  while (tensor->base) tensor = tensor->base;
-  return tensor;
-}
-
 // NumPy reads what overlaps with the target before it writes; torch refuses to.
 void copyOverlaps(Trace& t, std::vector<Value*>& args) {
   static PyObject* clone = PyUnicode_InternFromString("clone");

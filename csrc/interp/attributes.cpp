@@ -387,7 +387,7 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
     try {
       return read();
     } catch (Raised& raised) {
-      if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) throw;
+      if (!isA(t, raised.exception, PyExc_AttributeError)) throw;
       error = raised.exception;
       t.failedPlace = nullptr;
       return nullptr;

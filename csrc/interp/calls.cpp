@@ -490,12 +490,10 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     return made;
   }
   if (PyObject* descriptor = boundDescriptor(object)) {
-    Value* self = callable->source ? nullptr : t.wrap(PyCFunction_GET_SELF(object), t.sources.pinned(PyCFunction_GET_SELF(object)));
-    if (self) {
-      args.args.insert(args.args.begin(), self);
-      Value* v = callBuiltin(t, descriptor, nullptr, args, known);
-      if (known) return v;
-    }
+    // Without a source: those with one were called above.
+    args.args.insert(args.args.begin(), pinnedValue(t, PyCFunction_GET_SELF(object)));
+    Value* v = callBuiltin(t, descriptor, nullptr, args, known);
+    if (known) return v;
   }
   if (PyWeakref_CheckRefExact(object)) {
     static PyObject* referent = typeLookup(&_PyWeakref_RefType, PyUnicode_InternFromString("__call__"));
@@ -615,8 +613,7 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     g->finished = true;
     leave();
     f.result = nullptr;
-    if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
-      raiseFrom(t, PyExc_RuntimeError, kind + " raised StopIteration", raised.exception);
+    if (isA(t, raised.exception, PyExc_StopIteration)) raiseFrom(t, PyExc_RuntimeError, kind + " raised StopIteration", raised.exception);
     throw;
   }
   leave();

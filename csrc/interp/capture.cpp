@@ -314,7 +314,7 @@ class Capture {
         if (i == 0) throw;
         thrown = raised.exception;
         if (f.generator) leaveGenerator(t, f.generator, true);
-        if (f.generator && isStopIteration(t, thrown)) thrown = generatorError(t, thrown);
+        if (f.generator && isStopIteration(t, thrown)) thrown = causedBy(t, PyExc_RuntimeError, "generator raised StopIteration", thrown);
       } catch (Unsupported&) {
         if (!t.failedFrame) t.failedFrame = &f;
         throw;
@@ -323,16 +323,6 @@ class Capture {
     return result;
   }
 
-  static Value* generatorError(Trace& t, Value* cause) {
-    try {
-      raiseFrom(t, PyExc_RuntimeError, "generator raised StopIteration", cause);
-    } catch (Raised& raised) {
-      return raised.exception;
-    }
-  }
-  static bool isA(Trace& t, Value* exception, PyObject* type) {
-    return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0;
-  }
   static bool isStopIteration(Trace& t, Value* exception) { return isA(t, exception, PyExc_StopIteration); }
 
   // The generator whose body has run is left as resumeGenerator() leaves it.

@@ -5,8 +5,6 @@ namespace cdynamo {
 
 namespace {
 
-bool isA(Trace& t, Value* exception, PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; }
-
 // Null where there is none. CPython reports an error of close, and raises one of throw outside of the generator.
 Value* readMethod(Trace& t, Value* receiver, const char* name) {
   try {

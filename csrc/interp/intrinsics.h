@@ -75,7 +75,8 @@ struct RecursiveCall {
   RecursiveCall(const RecursiveCall&) = delete;
 };
 
-// Raises an exception whose cause and context is another one.
+// An exception whose cause and context is another one; the second raises it.
+Value* causedBy(Trace& t, PyObject* type, const std::string& message, Value* cause);
 [[noreturn]] void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause);
 
 // For a generator that waits in yield from or await: hands what is thrown at it to the one it waits for. Yielded: f.result is what

@@ -33,6 +33,7 @@ ListValue* asList(Value* v) { return partOf<ListValue>(v, Kind::List); }
 TupleValue* asTuple(Value* v) { return partOf<TupleValue>(v, Kind::Tuple); }
 DictValue* asDict(Value* v) { return partOf<DictValue>(v, Kind::Dict); }
 DictValue* iteratedDict(Value* v) { return v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : asDict(v); }
+int64_t iterationState(const DictValue* d) { return PyType_IsSubtype(d->type, &PyODict_Type) ? d->state() : static_cast<int64_t>(d->live); }
 DictValue* mergedAsDict(Trace& t, Value* v) {
   DictValue* d = asDict(v);
   if (!d || v->kind == Kind::Dict) return d;

@@ -62,13 +62,13 @@ Value* iterate(Trace& t, Value* v) {
     auto* it = t.make<IteratorValue>(IteratorValue::DictItems);
     auto what = v->kind == Kind::DictView ? as<DictViewValue>(v)->what : DictViewValue::Keys;
     it->type = what == DictViewValue::Keys ? &PyDictIterKey_Type : what == DictViewValue::Values ? &PyDictIterValue_Type : &PyDictIterItem_Type;
-    DictValue* d = v->kind == Kind::DictView ? as<DictValue>(as<DictViewValue>(v)->owner) : asDict(v);
+    DictValue* d = iteratedDict(v);
     if (PyType_IsSubtype(d->type, &PyODict_Type)) it->type = &PyODictIter_Type;
     t.complete(d);
     it->subject = d;
     it->step = what;
     bool ordered = it->type == &PyODictIter_Type;
-    it->stop = ordered ? d->state() : static_cast<int64_t>(d->live);
+    it->stop = iterationState(d);
     it->done = ordered && d->live == 0;
     return it;
   }
@@ -151,18 +151,13 @@ Value* iterate(Trace& t, Value* v) {
 
 namespace {
 
-bool isRaised(Trace& t, const Raised& r, PyObject* type) {
-  return PyType_IsSubtype(t.typeOf(r.exception), reinterpret_cast<PyTypeObject*>(type)) != 0;
-}
-
 // Raises where a dict was changed since the iterator was made.
 void checkUnchanged(Trace& t, IteratorValue* it, DictValue* d) {
+  if (iterationState(d) == it->stop) return;
   if (PyType_IsSubtype(d->type, &PyODict_Type)) {
-    if (d->state() == it->stop) return;
     t.journal.set(it->done, true);
     raise(t, PyExc_RuntimeError, "OrderedDict mutated during iteration");
   }
-  if (static_cast<int64_t>(d->live) == it->stop) return;
   t.journal.set(it->stop, -1);
   raise(t, PyExc_RuntimeError, "dictionary changed size during iteration");
 }
@@ -337,7 +332,7 @@ Value* nextOf(Trace& t, IteratorValue* it) {
         t.journal.set(it->position, it->position + 1);
         return v;
       } catch (Raised& r) {
-        if (!isRaised(t, r, PyExc_IndexError) && !isRaised(t, r, PyExc_StopIteration)) throw;
+        if (!isA(t, r.exception, PyExc_IndexError) && !isA(t, r.exception, PyExc_StopIteration)) throw;
         return finish();
       }
     }
@@ -360,7 +355,7 @@ Value* next(Trace& t, Value* v) {
   try {
     return call(t, method, {});
   } catch (Raised& r) {
-    if (!isRaised(t, r, PyExc_StopIteration)) throw;
+    if (!isA(t, r.exception, PyExc_StopIteration)) throw;
     return nullptr;
   }
 }
@@ -374,17 +369,21 @@ std::vector<Value*> unorderedItems(Trace& t, Value* v) {
   return items;
 }
 
+const std::vector<Value*>* heldItems(Trace& t, Value* v) {
+  if (ListValue* l = asList(v)) {
+    t.load(l);
+    return &l->items;
+  }
+  TupleValue* tuple = asTuple(v);
+  if (!tuple) return nullptr;
+  t.load(tuple);
+  return &tuple->items;
+}
+
 std::vector<Value*> itemsOf(Trace& t, Value* v) {
   bool custom = v->kind == Kind::Instance && pythonSpecial(t, v, "__iter__");
   if (!custom) {
-    if (ListValue* l = asList(v)) {
-      t.load(l);
-      return l->items;
-    }
-    if (TupleValue* tuple = asTuple(v)) {
-      t.load(tuple);
-      return tuple->items;
-    }
+    if (const auto* items = heldItems(t, v)) return *items;
     if (DictValue* d = asDict(v)) {
       t.complete(d);
       std::vector<Value*> keys;

@@ -72,8 +72,8 @@ LastCall lastWithKey(Trace& t, PyObject* callable, const CallArgs& args) {
   if (args.kwargs.size() != 1u + (option != nullptr)) return {};
   if (callable == known.sorted) return around(t, "sorted_by", {args.args[0], key, option ? option : t.boolean(false)});
   if (!option) option = pinnedValue(t, importedObject("cdynamo.polyfills", "_missing"));
-  const char *name = callable == known.max ? "max" : "min", *before = callable == known.max ? "gt" : "lt";
-  return around(t, "chosen_by", {args.args[0], key, option, t.realShared(importedObject("operator", before)), t.string(name)});
+  PyObject* before = importedObject("operator", callable == known.max ? "gt" : "lt");
+  return around(t, "chosen_by", {args.args[0], key, option, t.realShared(before), t.realShared(callable)});
 }
 
 }  // namespace
@@ -145,12 +145,9 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   Value* iterable = args.args[at];
   if (callable == known.dict && iterable->kind == Kind::Instance) return {};  // may be a mapping
   if (!runsProgram(t, iterable)) return {};
-  // dict() of a mapping asks for its keys.
-  static PyObject* keysName = PyUnicode_InternFromString("keys");
-  if (callable == known.withItems[3] && iterable->kind == Kind::Instance && lookUp(t, t.typeOf(iterable), keysName)) return {};
   if (callable == known.list) return lastItems(t, iterable, -1, true);
   if (plain) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
-  // dict(mapping) and update(mapping) read it by its keys.
+  // update(mapping) reads it by its keys.
   static PyObject* keys = PyUnicode_InternFromString("keys");
   if (iterable->kind == Kind::Instance && typeLookup(t.typeOf(iterable), keys)) return {};
   DictValue* named = t.dict();

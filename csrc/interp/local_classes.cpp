@@ -236,6 +236,7 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
         t, meta == abcMeta() ? PyObject_Call(reinterpret_cast<PyObject*>(meta), args.get(), nullptr) : PyType_Type.tp_new(meta, args.get(), nullptr));
   PyObject* model = t.keep(made);
   auto record = std::make_unique<LocalClass>();
+  record->hooked = hooked;
   record->meta = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
   record->name = ObjectRef::share(name);
   record->bases = baseValues;

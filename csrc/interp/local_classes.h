@@ -6,8 +6,6 @@ namespace cdynamo {
 
 // A function written in Python, existing or made by the trace.
 inline bool isPythonFunction(const Value* v) { return v->kind == Kind::Function || (isReal(v) && PyFunction_Check(realObject(v))); }
-// Raises KeyError(key).
-[[noreturn]] void keyError(Trace& t, Value* key);
 // __build_class__(body, name, *bases, metaclass=..., **keywords)
 Value* buildClass(Trace& t, CallArgs& args);
 // metaclass(name, bases, namespace)

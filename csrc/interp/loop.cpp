@@ -108,7 +108,7 @@ void checkRaisable(const FrameState& f, const Value* exception) {
 
 // True where an exception raised by the frame's current instruction meets no handler on its way out of the traced function.
 bool leavesAllFrames(Trace& t, const FrameState& innermost, Value* exception) {
-  bool endsLoops = PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) != 0;
+  bool endsLoops = isA(t, exception, PyExc_StopIteration);
   for (const FrameState* f = &innermost; f; f = f->parent) {
     if (f->code->handlerOf(f->ip)) return false;
     endsLoops = endsLoops && !f->generator;  // a generator makes a RuntimeError of it
@@ -121,7 +121,7 @@ bool leavesAllFrames(Trace& t, const FrameState& innermost, Value* exception) {
 // that a load of an attribute runs (__getattr__, a property) gets its name and object from that load.
 FrameState* raisingFrame(Trace& t, FrameState& innermost, Value* exception) {
   FrameState* f = &innermost;
-  if (!PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))) return f;
+  if (!isA(t, exception, PyExc_AttributeError)) return f;
   auto loads = [](const FrameState& frame) {
     Op op = frame.code->at(frame.ip).op;
     return !frame.awaiting && (op == Op::LoadAttr || op == Op::LoadMethod);

@@ -89,7 +89,7 @@ void handleGetAnext(Trace& t, FrameState& f, const Instr&) {
 void handleEndAsyncFor(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.pop();
   f.pop();
-  if (!PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopAsyncIteration))) throw Raised{exception, nullptr, true};
+  if (!isA(t, exception, PyExc_StopAsyncIteration)) throw Raised{exception, nullptr, true};
 }
 
 void handleBeforeAsyncWith(Trace& t, FrameState& f, const Instr&) {
@@ -133,7 +133,7 @@ Value* resumeAsyncGenerator(Trace& t, CallArgs& a) {
   try {
     item = resumeGenerator(t, g, thrown ? nullptr : a.args.at(1), thrown);
   } catch (Raised& raised) {
-    if (PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopAsyncIteration)))
+    if (isA(t, raised.exception, PyExc_StopAsyncIteration))
       raiseFrom(t, PyExc_RuntimeError, "async generator raised StopAsyncIteration", raised.exception);
     throw;
   }

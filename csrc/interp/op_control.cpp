@@ -133,7 +133,7 @@ void handleForIter(Trace& t, FrameState& f, const Instr& in) {
     try {
       item = callLast(t, std::move(last), ReturnTo::Next);
     } catch (Raised& raised) {
-      if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
+      if (!isA(t, raised.exception, PyExc_StopIteration)) throw;
     }
   } else {
     if (f.top()->kind == Kind::Generator) t.tail = ReturnTo::Next;
@@ -183,7 +183,7 @@ void handleSend(Trace& t, FrameState& f, const Instr& in) {
       try {
         return f.push(call(t, method, value ? CallArgs{{sent}, {}} : CallArgs{}));
       } catch (Raised& raised) {
-        if (!PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) throw;
+        if (!isA(t, raised.exception, PyExc_StopIteration)) throw;
         f.push(getAttr(t, raised.exception, "value"));
         f.nextIp = in.target;
         return;
@@ -207,7 +207,7 @@ void handleCleanupThrow(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.pop();
   f.pop();
   f.pop();
-  if (PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))) {
+  if (isA(t, exception, PyExc_StopIteration)) {
     f.push(t.none());
     f.push(getAttr(t, exception, "value"));
     return;

@@ -149,7 +149,7 @@ void linkContext(Trace& t, Value* exception) {
   link(t, exception, "__context__", handled);
 }
 
-namespace {
+bool isA(Trace& t, Value* exception, PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; }
 
 Value* causedBy(Trace& t, PyObject* type, const std::string& message, Value* cause) {
   ObjectRef text = checked(PyUnicode_FromString(message.c_str()));
@@ -159,17 +159,14 @@ Value* causedBy(Trace& t, PyObject* type, const std::string& message, Value* cau
   return made;
 }
 
-}  // namespace
-
 void raiseFrom(Trace& t, PyObject* type, const std::string& message, Value* cause) { throw Raised{causedBy(t, type, message, cause), nullptr, true}; }
 
 void handleStopIterationError(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.pop();
   const int flags = f.code->flags();
   const char* kind = flags & CO_COROUTINE ? "coroutine" : flags & CO_ASYNC_GENERATOR ? "async generator" : "generator";
-  auto isA = [&](PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; };
-  if (isA(PyExc_StopIteration)) return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopIteration", exception));
-  if ((flags & CO_ASYNC_GENERATOR) && isA(PyExc_StopAsyncIteration))
+  if (isA(t, exception, PyExc_StopIteration)) return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopIteration", exception));
+  if ((flags & CO_ASYNC_GENERATOR) && isA(t, exception, PyExc_StopAsyncIteration))
     return f.push(causedBy(t, PyExc_RuntimeError, std::string(kind) + " raised StopAsyncIteration", exception));
   f.push(exception);
 }

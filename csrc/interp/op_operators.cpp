@@ -107,8 +107,7 @@ void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) {
     f.pop();
     f.push(v);
   } catch (Raised& raised) {
-    if (read && PyType_IsSubtype(t.typeOf(raised.exception), reinterpret_cast<PyTypeObject*>(PyExc_AttributeError)))
-      noteAttribute(t, raised.exception, object, in.object);
+    if (read && isA(t, raised.exception, PyExc_AttributeError)) noteAttribute(t, raised.exception, object, in.object);
     throw;
   }
 }

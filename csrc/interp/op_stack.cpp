@@ -1,4 +1,5 @@
 // Stack shuffles, constants, locals, cells, globals and names.
+#include "cpython/compat.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
@@ -41,11 +42,6 @@ void handleLoadFast(Trace& t, FrameState& f, const Instr& in) {
 }
 
 namespace {
-
-bool hasWeakReferences(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  return PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset);
-}
 
 // Breaks where a weak reference shows the death of an existing object, where the program deletes it or the list that holds it.
 void checkWatched(Value* old) {

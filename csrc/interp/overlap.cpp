@@ -6,12 +6,7 @@ namespace cdynamo {
 
 namespace {
 
-const TensorValue* rootOf(const TensorValue* tensor) {
-  while (tensor->base) tensor = tensor->base;
-  return tensor;
-}
-
-bool isOtherView(const TensorValue* self, const TensorValue* other) {
+bool isOtherView(TensorValue* self, TensorValue* other) {
   return self != other && rootOf(self) == rootOf(other) &&
          !(self->meta.sizes == other->meta.sizes && self->meta.strides == other->meta.strides &&
            self->meta.storageOffset == other->meta.storageOffset);

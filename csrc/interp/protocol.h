@@ -77,7 +77,12 @@ bool equals(Trace& t, Value* a, Value* b);
 // hash(v) is the same number in every call.
 bool hasExactHash(Trace& t, Value* v);
 
+// Whether an exception is one of that type.
+bool isA(Trace& t, Value* exception, PyObject* type);
+
 // ---- items and iteration ----
+// Raises KeyError(key).
+[[noreturn]] void keyError(Trace& t, Value* key);
 Value* getItem(Trace& t, Value* container, Value* key);
 void setItem(Trace& t, Value* container, Value* key, Value* value);
 void delItem(Trace& t, Value* container, Value* key);
@@ -102,6 +107,10 @@ DictKey keyToFind(Trace& t, Value* v);
 Value* setOperator(Trace& t, int nbOp, Value* a, Value* b);
 // The dict that C code reads directly where it merges v into another: null where v is none, or has its own way to iterate.
 DictValue* mergedAsDict(Trace& t, Value* v);
+// The items of a list or tuple, or of an object of a subclass, whatever its class says about iteration; null: v is none.
+const std::vector<Value*>* heldItems(Trace& t, Value* v);
+// What an iterator over a complete dict remembers of it: another number where CPython would say that the dict was changed.
+int64_t iterationState(const DictValue* d);
 // The dict that an iterator over v goes over, where v is one or a view of one; null: none.
 DictValue* iteratedDict(Value* v);
 // The default_factory of a defaultdict; null where d is none.

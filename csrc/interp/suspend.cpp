@@ -70,7 +70,7 @@ class DeathWatch {
       return;
     }
     if (PyType_Check(object) || PyModule_Check(object) || (PyFunction_Check(object) && level > 0)) return;
-    if (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset)) found_ = true;
+    found_ = hasWeakReferences(object);
     if (found_ || level == kMostLevels || !type->tp_traverse || PyFunction_Check(object)) return;
     std::pair<DeathWatch*, int> inner{this, level + 1};
     type->tp_traverse(

@@ -210,8 +210,8 @@ Value* str(Trace& t, Value* v) {
     if (d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type == coreType(t.typeOf(v)) &&
         reinterpret_cast<PyDescrObject*>(d)->d_name == reprName)
       return repr(t, core);
+    if (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__")) return str(t, core);
   }
-  if (Value* core = coreUnless(t, v, {"__str__"}); core && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) return str(t, core);
   if (v->kind == Kind::Instance) {
     auto* i = as<InstanceValue>(v);
     Value* method = specialMethod(t, v, "__str__");

@@ -85,6 +85,11 @@ class WithoutMode {
 
 }  // namespace
 
+bool isModeAround(const Source* source) {
+  return source->kind == SourceKind::Attr && source->base->kind == SourceKind::Pinned &&
+         source->base->object == importedObject("cdynamo._higher_order", "mode_stack");
+}
+
 bool overridesTorch(PyTypeObject* type) {
   static PyObject* disabled = importedObject("torch._C", "_disabled_torch_function_impl");
   PyObject* found = typeLookup(type, functionName());

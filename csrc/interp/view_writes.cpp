@@ -48,8 +48,7 @@ bool spreadGradient(Trace& t, TensorValue* self, const TensorMeta& after) {
   before.isLeaf = self->meta.isLeaf;
   before.storageOffset = self->meta.storageOffset;  // not every rule tells it
   if (!after.requiresGrad || !(before == self->meta) || t.bodySerial) return false;
-  TensorValue* root = self;
-  while (root->base) root = root->base;
+  TensorValue* root = rootOf(self);
   // Views of an input may exist outside.
   if (root->real || !root->node || root->node->op == NodeOp::Placeholder) return false;
   // Of a view that was made without gradients autograd has an opinion of its own: all must have been made in the mode of now.
@@ -60,9 +59,7 @@ bool spreadGradient(Trace& t, TensorValue* self, const TensorMeta& after) {
   for (const auto& value : t.arena()) {
     if (value->kind != Kind::Tensor) continue;
     auto* tensor = as<TensorValue>(value.get());
-    const TensorValue* top = tensor;
-    while (top->base) top = top->base;
-    if (top != root) continue;
+    if (rootOf(tensor) != root) continue;
     if (tensor != root && (!tensor->node || tensor->node->id < lastSwitch || !isCertainView(*tensor->node))) return false;
     family.push_back(tensor);
   }

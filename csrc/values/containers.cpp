@@ -105,10 +105,7 @@ namespace {
 // An existing object whose death a weak reference shows, or that runs code when it dies: it must die when the program lets go of it.
 bool isWatched(const Value* v) {
   PyObject* object = v->kind == Kind::Instance && v->source ? static_cast<const InstanceValue*>(v)->real.get() : nullptr;
-  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
-  if (!type) return false;
-  return type->tp_finalize ||
-         (PyType_SUPPORTS_WEAKREFS(type) && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + type->tp_weaklistoffset));
+  return object && (Py_TYPE(object)->tp_finalize || hasWeakReferences(object));
 }
 
 // v leaves a container that exists.

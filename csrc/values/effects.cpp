@@ -6,15 +6,6 @@
 
 namespace cdynamo {
 
-namespace {
-
-TensorValue* rootOf(TensorValue* t) {
-  while (t->base) t = t->base;
-  return t;
-}
-
-}  // namespace
-
 void Trace::defer(LateCall call, bool ordered) {
   Effect effect;
   effect.call = std::move(call);

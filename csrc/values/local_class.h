@@ -20,6 +20,7 @@ struct LocalClass {
   ObjectRef name;
   std::vector<Value*> bases;
   std::vector<Entry> entries;  // the namespace that it was made of
+  bool hooked = false;         // an __init_subclass__ of its bases was traced
   Value* factory = nullptr;
   std::vector<Value*> args;
   std::vector<Entry> keywords;

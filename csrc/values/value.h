@@ -72,6 +72,12 @@ struct TensorValue final : Value {
   std::vector<std::pair<ObjectRef, Value*>> attrs;
 };
 
+// The tensor that a view is a view of in the end; the tensor itself where it is none.
+inline TensorValue* rootOf(TensorValue* tensor) {
+  while (tensor->base) tensor = tensor->base;
+  return tensor;
+}
+
 // Read from a tensor in the graph, computed there from such numbers, or given by a call that is made before the graph (a draw of
 // Python's random). Who needs its value breaks; Trace::constant says so.
 struct NumberValue final : Value {

@@ -861,35 +861,23 @@ def cached_property_inside(x):
 
 @case(lambda: (t(3),), skip="ClassStatement")
 def autograd_function_inside(x):
-    class Double(torch.autograd.Function):
+    class Odd(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             return x * 2
 
         @staticmethod
         def backward(ctx, g):
-            return g * 2
+            return g * 10  # not the derivative: it must be asked
 
-    return Double.apply(x) + 1
+    return Odd.apply(x) + 1
 
 
 @scenario(skip="ClassStatement")
 def autograd_function_inside_with_gradients():
     x = t(3, grad=True)
 
-    def f(x):
-        class Ten(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return x * 2
-
-            @staticmethod
-            def backward(ctx, g):
-                return g * 10
-
-        return Ten.apply(x) + 1
-
-    return Setup(f, lambda: (x,), watch=lambda: x.grad, after=lambda out: out.sum().backward())
+    return Setup(autograd_function_inside, lambda: (x,), watch=lambda: x.grad, after=lambda out: out.sum().backward())
 
 
 test_class_creation = cases.as_test(__name__)
