@@ -74,6 +74,7 @@ BuiltinTable& BuiltinTable::get() {
     addClassChecks(made);
     addIntrospection(made);
     addWeakReferences(made);
+    addStandIns(made);
     return made;
   }();
   return table;
@@ -265,7 +266,8 @@ bool hasPureMethods(PyTypeObject* type) {
                                 {"datetime", "date"},
                                 {"datetime", "time"},
                                 {"datetime", "datetime"},
-                                {"datetime", "timedelta"}})
+                                {"datetime", "timedelta"},
+                                {"struct", "Struct"}})
       found.push_back(importedObject(module, name));
     return found;
   }();
@@ -320,7 +322,8 @@ bool isPureModule(PyObject* callable) {
   PyObject* module = PyCFunction_GET_SELF(callable);
   if (!module || !PyModule_Check(module)) return false;
   const char* name = PyModule_GetName(module);
-  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct"));
+  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct") ||
+                  !std::strcmp(name, "binascii") || !std::strcmp(name, "unicodedata"));
 }
 
 }  // namespace
@@ -388,6 +391,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
       args.args.resize(count);
       given = std::move(args);
     }
+    if (Value* v = callOfStandIn(t, callable, given)) return v;
     raiseBadCall(t, callable, given);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {
@@ -405,7 +409,8 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
            (kind == &PyMethodDescr_Type && hasPureMethods(reinterpret_cast<PyDescrObject*>(callable)->d_type) && !givesCallable(t, args));
   if (!pure && PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
-    pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
+    pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)) ||
+                    (hasPureMethods(Py_TYPE(self)) && !givesCallable(t, args)));
   }
   if (pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && !args.args.empty() &&
       !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type))
@@ -439,8 +444,9 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
       return t.realShared(Py_NotImplemented);
     }
   }
-  known = false;
-  return nullptr;
+  Value* v = callOfStandIn(t, callable, args);
+  known = v != nullptr;
+  return v;
 }
 
 }  // namespace cdynamo

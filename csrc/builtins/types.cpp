@@ -303,12 +303,27 @@ ObjectRef realCallable(Trace& t, Value* v) {
   return nullptr;
 }
 
+// The function's defaults are in every call what they are now.
+void guardDefaults(Trace& t, PyObject* function) {
+  if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
+  if (!PyFunction_Check(function)) return;
+  for (const char* name : {"__defaults__", "__kwdefaults__"}) {
+    ObjectRef held = checked(PyObject_GetAttr(function, interned(name)));
+    t.facts.identityIs(t.sources.attr(t.sources.pinned(function), interned(name)), held.get());
+  }
+}
+
 // A signature says how a callable may be called: made by Python itself from the real callable, used as a constant.
 Value* inspectSignature(Trace& t, CallArgs& a) {
   static PyObject* signature = importedObject("inspect", "signature");
   expectArgs(a, 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
-  if (!callable) unsupported(BreakReason::SignatureCall, "the signature of " + describe(a.args[0]));
+  // What the trace made is looked at by the code of inspect.
+  if (!callable || t.models.count(callable.get())) return inlineFunction(t, pinnedValue(t, signature), a);
+  if (PyType_Check(callable.get()))
+    for (const char* name : {"__init__", "__new__", "__signature__"})
+      if (PyObject* found = lookUp(t, reinterpret_cast<PyTypeObject*>(callable.get()), interned(name))) guardDefaults(t, found);
+  guardDefaults(t, callable.get());
   return t.real(native(t, PyObject_CallOneArg(signature, callable.get())));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/exceptions.h"
+#include "base/own_library.h"
 #include "cpython/generators.h"
 #include "cpython/tracebacks.h"
 #include "dispatch/frame_hook.h"
@@ -109,7 +110,9 @@ class Driver {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
         eagerly = outcome.suspended->eagerAfter;
         outcome = {};
-        goesOn = !isTooDeep() && runStep(frames_.back());
+        // A frame that stands before its return has nothing else to do; its locals die with it.
+        const ResumePoint& at = *frames_.back().at;
+        goesOn = !isTooDeep() && (at.code->at(at.index).op == Op::ReturnValue || runStep(frames_.back()));
         if (!goesOn) {
           action = frames_.back().returnTo;
           dropFrames(1);
@@ -392,8 +395,7 @@ class Driver {
 
   // Stands for C code, which has no frame.
   static bool isPolyfill(const ActiveFrame& f) {
-    static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
-    return f.globals.get() == polyfills;
+    return isOwnLibrary(f.globals.get(), "__name__");
   }
 
   // The entry of this frame in the exception's traceback.

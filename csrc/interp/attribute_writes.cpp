@@ -144,7 +144,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
       }
     }
-    if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : nullptr)
+    if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : threadDict(t, object))
       if (PyObject* d = lookUp(t, t.typeOf(object), name); !d || !isDataDescriptor(d)) {
         DictKey key = t.keyOf(t.realShared(name));
         if (value) return t.dictSet(attributes, key, value);

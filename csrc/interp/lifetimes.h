@@ -11,4 +11,8 @@ PyTypeObject* finalizedType(PyObject* object);
 // has ended. old: null where nothing is let go of.
 void checkOverwritten(Trace& t, Value* old);
 
+// The same where v was on a stack, or (dyingFrame) is a local of an inlined frame that returns: breaks only where the frames held nothing
+// but that.
+void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
+
 }  // namespace cdynamo

@@ -2,6 +2,7 @@
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -114,8 +115,10 @@ void handleJumpIfFalseOrPop(Trace& t, FrameState& f, const Instr& in) {
 
 void handleReturnValue(Trace& t, FrameState& f, const Instr&) {
   f.result = f.pop();
-  for (Value* v : f.locals)
+  for (Value* v : f.locals) {
     if (v && v != f.result && (v->kind == Kind::Generator || v->kind == Kind::Iterator)) dropped(t, v, &f);
+    if (v && f.parent && !f.generator) checkLetGo(t, v, &f);
+  }
   f.signal = Signal::Returned;
 }
 

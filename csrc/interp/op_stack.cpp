@@ -11,7 +11,7 @@ void handleNop(Trace&, FrameState&, const Instr&) {}
 void handleResume(Trace&, FrameState&, const Instr&) {}
 void handlePopTop(Trace& t, FrameState& f, const Instr&) {
   Value* v = f.pop();
-  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return;
+  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return checkLetGo(t, v);
   checkDropped(t, v);
   dropped(t, v);
 }

@@ -258,8 +258,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
     PyObject* c = t.snapshot(v);
-    if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
-    v = t.real(native(t, PyObject_ASCII(c)));
+    v = c ? t.real(native(t, PyObject_ASCII(c))) : call1(t, pinnedValue(t, importedObject("cdynamo.polyfills", "ascii")), v);
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
