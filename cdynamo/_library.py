@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
+import collections
 import copyreg
 import logging
 import operator
 import types
+import typing
 
 from cdynamo._stand_ins import native
 
@@ -378,6 +380,21 @@ def ordered_dict_copy(self):
     for key in list(self):
         made[key] = self[key]
     return made
+
+
+# ---- typing.NamedTuple ---------------------------------------------------------------------------------------------------
+
+
+def named_tuple_with_hints(name, fields, hints, module, defaults):
+    """The interpreter makes a class of it; in each run of the capture it is called."""
+    made = collections.namedtuple(name, fields, defaults=defaults, module=module)
+    made.__annotations__ = made.__new__.__annotations__ = hints
+    return made
+
+
+def make_nmtuple(name, types, module, defaults=()):
+    hints = {field: typing._type_check(hint, f"field {field} annotation must be a type") for field, hint in types}
+    return named_tuple_with_hints(name, list(hints), hints, module, list(defaults))
 
 
 # ---- types -------------------------------------------------------------------------------------------------------------

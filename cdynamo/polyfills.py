@@ -36,6 +36,7 @@ from cdynamo._library import (  # noqa: F401
     insort_left,
     insort_right,
     length_hint,
+    make_nmtuple,
     namespace_eq,
     namespace_ne,
     namespace_reduce,

@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 
 namespace cdynamo {
 
@@ -28,6 +29,11 @@ Value* typingCaller(Trace& t, CallArgs& a) {
   PyObject* module = f ? PyDict_GetItemString(f->globals, "__name__") : nullptr;
   if (!module) unsupported(BreakReason::UnknownFunction, "asking for the module of the caller of the compiled function");
   return t.realShared(module);
+}
+
+Value* namedTupleWithHints(Trace& t, CallArgs& a) {
+  static PyObject* factory = importedObject("cdynamo._library", "named_tuple_with_hints");
+  return makeByFactory(t, factory, a);
 }
 
 }  // namespace
@@ -61,6 +67,8 @@ void addStandIns(BuiltinTable& table) {
   table.addPolyfill("builtins.ascii", "ascii");
   table.addPolyfill("logging.getLogger", "get_logger");
   table.addPolyfill("inspect.unwrap", "unwrap");
+  table.addPolyfill("typing._make_nmtuple", "make_nmtuple");
+  table.add("cdynamo._library.named_tuple_with_hints", namedTupleWithHints);
   for (const char* pure : {"struct.Struct", "zlib.crc32", "zlib.adler32", "zlib.compress", "zlib.decompress", "datetime.date.fromisoformat",
                            "datetime.datetime.fromisoformat", "datetime.time.fromisoformat", "datetime.date.fromordinal",
                            "datetime.datetime.combine", "datetime.date.fromisocalendar"})

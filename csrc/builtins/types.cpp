@@ -37,21 +37,31 @@ namespace {
 Value* builtinType(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
   if (a.args.size() != 3) raise(t, PyExc_TypeError, "type() takes 1 or 3 arguments");
-  if (!a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "type() with keywords");
-  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2]);
+  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2], {{}, a.kwargs});
 }
 
 // type.__new__(metaclass, name, bases, namespace)
 Value* typeNew(Trace& t, CallArgs& a) {
-  if (a.args.size() != 4 || !a.kwargs.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+  if (a.args.size() != 4 || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
     unsupported(BreakReason::ClassStatement, "type.__new__ with other arguments");
-  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3]);
+  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3], {{}, a.kwargs});
 }
 
 // type.__init__(cls, name, bases, namespace): says how it may be called, and does nothing.
 Value* typeInit(Trace& t, CallArgs& a) {
   if (a.args.size() == 2 && !a.kwargs.empty()) raise(t, PyExc_TypeError, "type.__init__() takes no keyword arguments");
   if (a.args.size() != 2 && a.args.size() != 4) raise(t, PyExc_TypeError, "type.__init__() takes 1 or 3 arguments");
+  return t.none();
+}
+
+// type.__setattr__(cls, name, value) and type.__delattr__(cls, name)
+Value* typeSetattr(Trace& t, CallArgs& a) {
+  noKeywords(a);
+  PyObject* cls = !a.args.empty() && isReal(a.args[0]) ? realObject(a.args[0]) : nullptr;
+  PyObject* name = a.args.size() > 1 ? t.constant(a.args[1]) : nullptr;
+  if (!cls || !PyType_Check(cls) || !name || !PyUnicode_Check(name)) throw WrongArguments{};
+  if (!t.localClass(cls)) unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class that exists");
+  setClassAttr(t, reinterpret_cast<PyTypeObject*>(cls), name, a.args.size() > 2 ? a.args[2] : nullptr);
   return t.none();
 }
 
@@ -425,6 +435,8 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.type.mro", typeMro);
   table.add("builtins.type.__new__", typeNew);
   table.addType(&PyType_Type, "__init__", typeInit);
+  table.addType(&PyType_Type, "__setattr__", typeSetattr);
+  table.addType(&PyType_Type, "__delattr__", typeSetattr);
   table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);

@@ -44,7 +44,10 @@ DictValue* mergedAsDict(Trace& t, Value* v) {
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 Value* pythonSpecial(Trace& t, Value* v, const char* name) {
-  if (v->kind != Kind::Instance) return nullptr;
+  if (isReal(v) && PyType_Check(realObject(v)) && Py_TYPE(realObject(v)) != &PyType_Type)
+    t.identity(v);  // a class asks its metaclass
+  else if (v->kind != Kind::Instance)
+    return nullptr;
   Value* method = specialMethod(t, v, name);
   if (!method) return nullptr;
   auto* bound = method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
