@@ -221,6 +221,13 @@ Value* nativeArgument(Trace& t, PyObject* callable, Value* v, bool first) {
   const bool method = kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
   if (method && first) return coreOf(t, v);
   const bool text = method && (reinterpret_cast<PyDescrObject*>(callable)->d_type == &PyUnicode_Type);
+  if (text && coreType(t.typeOf(v)) == &PyUnicode_Type) {
+    // Of a text nothing is asked either, but where it is formatted.
+    PyObject* name = reinterpret_cast<PyDescrObject*>(callable)->d_name;
+    bool formats = false;
+    for (const char* one : {"__mod__", "__rmod__", "format", "format_map"}) formats |= PyUnicode_CompareWithASCIIString(name, one) == 0;
+    if (!formats) return coreOf(t, v);
+  }
   if (text && !coreUnless(t, v, {"__str__", "__repr__", "__format__"})) return nullptr;
   return coreUnless(t, v,
                     {"__index__", "__int__", "__float__", "__complex__", "__bytes__", "__bool__", "__len__", "__iter__", "__getitem__",

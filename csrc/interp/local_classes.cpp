@@ -103,6 +103,13 @@ ObjectRef modelOf(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Function: return modelFunction(t, as<FunctionValue>(v));
     case Kind::Property: return modelProperty(t, as<PropertyValue>(v));
+    case Kind::Tuple: {
+      auto* tuple = as<TupleValue>(v);
+      if (tuple->type != &PyTuple_Type || tuple->source) break;
+      ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(tuple->items.size())));
+      for (size_t i = 0; i < tuple->items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), modelOf(t, tuple->items[i]).release());
+      return standsFor(t, std::move(made), v);
+    }
     case Kind::Super: {
       // One without an object is bound where it is read.
       auto* super = as<SuperValue>(v);
@@ -110,7 +117,7 @@ ObjectRef modelOf(Trace& t, Value* v) {
       return standsFor(t, checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PySuper_Type), reinterpret_cast<PyObject*>(super->thisClass))), v);
     }
     case Kind::Real:
-      if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set) {
+      if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set || !v->source) {
         t.identity(v);
         return standsFor(t, ObjectRef::share(realObject(v)), v);
       }
@@ -214,7 +221,7 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
     if (hooked && (meta != &PyType_Type || !hasInstanceDict(base)))
       unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
   }
-  if (!hooked && !keywords.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
+  if (!hooked && !keywords.kwargs.empty() && !bases.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
@@ -266,6 +273,8 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
         raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
       }
     }
+  if (!hooked && !keywords.kwargs.empty())
+    raise(t, PyExc_TypeError, std::string(PyUnicode_AsUTF8(name)) + ".__init_subclass__() takes no keyword arguments");
   if (hooked) {
     auto* type = reinterpret_cast<PyTypeObject*>(model);
     call(t, getAttr(t, t.make<SuperValue>(type, cls, type), "__init_subclass__"), std::move(keywords));
@@ -414,7 +423,10 @@ void refuseStandIns(Trace& t, PyTypeObject* type) {
 void refuseComputedFields(Trace& t, PyObject* cls) {
   PyObject *key, *held;
   auto refuse = [&](PyObject* object) {
-    if (object && t.models.count(object)) unsupported(BreakReason::ClassStatement, "a dataclass with slots and computed defaults");
+    auto found = object ? t.models.find(object) : t.models.end();
+    if (found == t.models.end() || isReal(found->second, object)) return;
+    auto* heap = dynamic_cast<HeapValue*>(found->second);
+    if (!heap || heap->real.get() != object) unsupported(BreakReason::ClassStatement, "a dataclass with slots and computed defaults");
   };
   PyObject* hints = PyDict_GetItemString(typeDict(reinterpret_cast<PyTypeObject*>(cls)), "__annotations__");
   for (Py_ssize_t at = 0; PyDict_Next(typeDict(reinterpret_cast<PyTypeObject*>(cls)), &at, &key, &held);) {
