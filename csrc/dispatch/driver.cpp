@@ -394,9 +394,7 @@ class Driver {
   }
 
   // Stands for C code, which has no frame.
-  static bool isPolyfill(const ActiveFrame& f) {
-    return isOwnLibrary(f.globals.get(), "__name__");
-  }
+  static bool isPolyfill(const ActiveFrame& f) { return isOwnLibrary(f.globals.get(), "__name__"); }
 
   // The entry of this frame in the exception's traceback.
   static void addTraceback(const ActiveFrame& f, PyObject* exception) {

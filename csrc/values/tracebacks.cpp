@@ -29,7 +29,7 @@ const void* raisedKey(const Value* exception) { return isReal(exception) ? stati
 }  // namespace
 
 void Trace::addTraceback(Value* exception, const FrameState& f) {
-  // Polyfills stand for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
+  // Our own library stands for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
   if (isOwnLibrary(f.globals, "__name__") || exception->source) return;
   const int32_t at = f.code->at(f.ip).offset.value;
   TracebackEntry entry{reinterpret_cast<PyObject*>(f.code->pyCode()), f.globals, at, at, tracebackOf(exception)};
