@@ -427,7 +427,7 @@ Value* builtinGlobals(Trace& t, CallArgs& a) {
 
 Value* builtinLocals(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 0);
-  if (t.frame->names) return t.frame->names;
+  if (t.frame->names) return holderOf(t.frame->names);
   DictValue* d = t.dict();
   for (size_t i = 0; i < t.frame->locals.size(); i++) {
     Value* v = t.frame->locals[i];

@@ -75,6 +75,7 @@ BuiltinTable& BuiltinTable::get() {
     addIntrospection(made);
     addWeakReferences(made);
     addStandIns(made);
+    addEvaluation(made);
     return made;
   }();
   return table;

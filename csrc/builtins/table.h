@@ -49,6 +49,7 @@ void addClassChecks(BuiltinTable& table);
 void addIntrospection(BuiltinTable& table);
 void addWeakReferences(BuiltinTable& table);
 void addStandIns(BuiltinTable& table);
+void addEvaluation(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
