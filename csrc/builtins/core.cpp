@@ -552,24 +552,9 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.deleter", propertyWith<2>);
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
-  for (const char* pure : {"builtins.chr",
-                           "builtins.ord",
-                           "builtins.bin",
-                           "builtins.hex",
-                           "builtins.oct",
-                           "torch.finfo",
-                           "torch.iinfo",
-                           "torch.device",
-                           "sys.intern",
-                           "re._compile",
-                           "datetime.date",
-                           "datetime.datetime",
-                           "datetime.time",
-                           "datetime.timedelta",
-                           "datetime.timezone",
-                           "json.loads",
-                           "builtins.str.maketrans",
-                           "builtins.bytes.maketrans"})
+  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "torch.finfo", "torch.iinfo",
+                           "torch.device", "sys.intern", "re._compile", "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta",
+                           "datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

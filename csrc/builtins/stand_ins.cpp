@@ -43,7 +43,8 @@ Value* callOfStandIn(Trace& t, PyObject* descriptor, const CallArgs& args) {
   if ((kind != &PyMethodDescr_Type && kind != &PyWrapperDescr_Type) || args.args.empty() || args.args[0]->kind != Kind::Instance) return nullptr;
   auto* d = reinterpret_cast<PyDescrObject*>(descriptor);
   Value* self = args.args[0];
-  if (!isOwnLibrary(typeDict(t.typeOf(self)), "__module__") || realObject(typeValue(t, self)) != reinterpret_cast<PyObject*>(d->d_type)) return nullptr;
+  if (!isOwnLibrary(typeDict(t.typeOf(self)), "__module__") || realObject(typeValue(t, self)) != reinterpret_cast<PyObject*>(d->d_type))
+    return nullptr;
   return call(t, getAttr(t, self, d->d_name), {{args.args.begin() + 1, args.args.end()}, args.kwargs});
 }
 
@@ -70,8 +71,8 @@ void addStandIns(BuiltinTable& table) {
   table.addPolyfill("typing._make_nmtuple", "make_nmtuple");
   table.add("cdynamo._library.named_tuple_with_hints", namedTupleWithHints);
   for (const char* pure : {"struct.Struct", "zlib.crc32", "zlib.adler32", "zlib.compress", "zlib.decompress", "datetime.date.fromisoformat",
-                           "datetime.datetime.fromisoformat", "datetime.time.fromisoformat", "datetime.date.fromordinal",
-                           "datetime.datetime.combine", "datetime.date.fromisocalendar"})
+                           "datetime.datetime.fromisoformat", "datetime.time.fromisoformat", "datetime.date.fromordinal", "datetime.datetime.combine",
+                           "datetime.date.fromisocalendar"})
     table.addPure(pure);
 }
 

@@ -330,8 +330,8 @@ bool isPureModule(PyObject* callable) {
   PyObject* module = PyCFunction_GET_SELF(callable);
   if (!module || !PyModule_Check(module)) return false;
   const char* name = PyModule_GetName(module);
-  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct") ||
-                  !std::strcmp(name, "binascii") || !std::strcmp(name, "unicodedata"));
+  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct") || !std::strcmp(name, "binascii") ||
+                  !std::strcmp(name, "unicodedata"));
 }
 
 }  // namespace

@@ -31,9 +31,8 @@ Value* referenceTo(Trace& t, InstanceValue* object) {
 bool isAlive(const Trace& t, const Value* object) {
   for (const FrameState* f = t.frame; f; f = f->parent) {
     auto has = [&](const std::vector<Value*>& values) {
-      return std::any_of(values.begin(), values.end(), [&](Value* v) {
-        return v == object || (v && v->kind == Kind::Cell && as<CellValue>(v)->contents == object);
-      });
+      return std::any_of(values.begin(), values.end(),
+                         [&](Value* v) { return v == object || (v && v->kind == Kind::Cell && as<CellValue>(v)->contents == object); });
     };
     if (has(f->locals) || has(f->stack)) return true;
   }

@@ -348,7 +348,8 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr)
         return genericGetAttr(t, object, type, name);
       if (DictValue* attributes = threadDict(t, object)) {
-        if (lookUp(t, type, name)) unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a threading.local");
+        if (lookUp(t, type, name))
+          unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a threading.local");
         return t.dictGetName(attributes, name);
       }
       // C types with their own attribute code: an answer that is C data can still be read.

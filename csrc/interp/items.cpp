@@ -4,8 +4,8 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
-#include "interp/attribute_parts.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
 #include "interp/local_classes.h"

@@ -3,8 +3,8 @@
 
 #include "base/lookup.h"
 #include "cpython/compat.h"
-#include "interp/attribute_parts.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"

@@ -107,7 +107,8 @@ ObjectRef modelOf(Trace& t, Value* v) {
       auto* tuple = as<TupleValue>(v);
       if (tuple->type != &PyTuple_Type || tuple->source) break;
       ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(tuple->items.size())));
-      for (size_t i = 0; i < tuple->items.size(); i++) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), modelOf(t, tuple->items[i]).release());
+      for (size_t i = 0; i < tuple->items.size(); i++)
+        PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), modelOf(t, tuple->items[i]).release());
       return standsFor(t, std::move(made), v);
     }
     case Kind::Super: {
@@ -212,8 +213,7 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
 
 Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names, CallArgs keywords = {}) {
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
-  if (!inherits(t, meta, {"mro"}))
-    unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  if (!inherits(t, meta, {"mro"})) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   bool hooked = false;
   for (PyTypeObject* base : bases) {
     hooked = hooked || !hasPlainSubclassHook(t, base);
@@ -489,7 +489,8 @@ void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
   PyObject* onMeta = lookUp(t, Py_TYPE(type), name);
   auto* object = reinterpret_cast<PyObject*>(type);
   if (value && is(name, "__bases__") && hasBases(t, type, value)) return;
-  const bool text = value && (is(name, "__qualname__") || is(name, "__name__") || is(name, "__module__") || is(name, "__doc__")) && t.isConstant(value);
+  const bool text =
+      value && (is(name, "__qualname__") || is(name, "__name__") || is(name, "__module__") || is(name, "__doc__")) && t.isConstant(value);
   const bool kept = text || is(name, "__annotations__");  // a setter of type that puts it into the class
   if (onMeta && Py_TYPE(onMeta)->tp_descr_set && !kept)
     unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class");

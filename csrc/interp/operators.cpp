@@ -9,8 +9,8 @@
 #include "interp/protocol.h"
 #include "interp/ranges.h"
 #include "interp/references.h"
-#include "interp/torch_function.h"
 #include "interp/special_methods.h"
+#include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 

@@ -41,7 +41,13 @@ def evaluated_in_a_dict(x):
 @case(lambda: (t(3),))
 def evaluated_in_the_function(x):
     n = 4
-    return eval("x * n") + eval(" n"), eval("__name__"), eval("max(1, 2)", None, {"max": min}), eval("[v * 2 for v in (1, 2)]"), eval("sorted(locals())")
+    return (
+        eval("x * n") + eval(" n"),
+        eval("__name__"),
+        eval("max(1, 2)", None, {"max": min}),
+        eval("[v * 2 for v in (1, 2)]"),
+        eval("sorted(locals())"),
+    )
 
 
 @case(lambda: (t(3),))
@@ -146,11 +152,11 @@ def user_containers(x):
 
     d = D({"a": 1}, b=2)
     d["c"] = x
-    l = collections.UserList([3, 1, 2])
-    l += [5]
-    l.sort(reverse=True)
+    numbered = collections.UserList([3, 1, 2])
+    numbered += [5]
+    numbered.sort(reverse=True)
     s = collections.UserString("abc")
-    return d["c"] + 1, d.data, len(d), d | {"y": 1}, l * l[0] if False else l[1:3], l.index(2), l == [5, 3, 2, 1], s.upper() + "d", s == "abc", "b" in s
+    return d["c"] + 1, d.data, len(d), d | {"y": 1}, numbered[1:3], numbered.index(2), numbered == [5, 3, 2, 1], s.upper() + "d", s == "abc", "b" in s
 
 
 # ---- the language's own hooks ----------------------------------------------------------------------------------------------
@@ -290,7 +296,21 @@ def numeric_hooks(x):
 
     n = a = N()
     a @= 2
-    return x + 1, round(n), round(n, 2), math.trunc(n), math.floor(n), math.ceil(n), [1, 2, 3][n], hex(n), divmod(n, 2), divmod(2, n), n @ 3, a, pow(n, 2, 3)
+    return (
+        x + 1,
+        round(n),
+        round(n, 2),
+        math.trunc(n),
+        math.floor(n),
+        math.ceil(n),
+        [1, 2, 3][n],
+        hex(n),
+        divmod(n, 2),
+        divmod(2, n),
+        n @ 3,
+        a,
+        pow(n, 2, 3),
+    )
 
 
 @case(lambda: (t(3),))
@@ -372,7 +392,14 @@ def environment_is_written():
 
 @case(lambda: (t(3),))
 def towers_of_numbers(x):
-    return x + 1, isinstance(1, numbers.Number), isinstance(1.5, numbers.Integral), isinstance(True, numbers.Integral), issubclass(float, numbers.Real), isinstance(x, numbers.Number)
+    return (
+        x + 1,
+        isinstance(1, numbers.Number),
+        isinstance(1.5, numbers.Integral),
+        isinstance(True, numbers.Integral),
+        issubclass(float, numbers.Real),
+        isinstance(x, numbers.Number),
+    )
 
 
 @case(lambda: (t(3),))
@@ -396,12 +423,26 @@ def static_lookups(x):
         def f(self):
             pass
 
-    return x + 1, inspect.getattr_static(A(), "v"), type(inspect.getattr_static(A, "p")), inspect.isfunction(A.f), inspect.ismethod(A().f), inspect.getattr_static(A(), "zz", 5), inspect.getmro(A)
+    return (
+        x + 1,
+        inspect.getattr_static(A(), "v"),
+        type(inspect.getattr_static(A, "p")),
+        inspect.isfunction(A.f),
+        inspect.ismethod(A().f),
+        inspect.getattr_static(A(), "zz", 5),
+        inspect.getmro(A),
+    )
 
 
 @case(lambda: (t(3),))
 def texts_of_constants(x):
-    return x + 1, string.capwords("hello world"), string.ascii_letters[:3], sys.version_info >= (3, 8), operator.attrgetter("a.b")(types.SimpleNamespace(a=types.SimpleNamespace(b=4)))
+    return (
+        x + 1,
+        string.capwords("hello world"),
+        string.ascii_letters[:3],
+        sys.version_info >= (3, 8),
+        operator.attrgetter("a.b")(types.SimpleNamespace(a=types.SimpleNamespace(b=4))),
+    )
 
 
 @case(lambda: (t(3),))

@@ -644,7 +644,13 @@ class Row:
 
 @case(lambda: (t(3),))
 def annotations_of_a_class(x):
-    return x + 1, Row.__dict__["__annotations__"], vars(Row)["a"], inspect.get_annotations(Row), Row.__annotations__ is Row.__dict__["__annotations__"]
+    return (
+        x + 1,
+        Row.__dict__["__annotations__"],
+        vars(Row)["a"],
+        inspect.get_annotations(Row),
+        Row.__annotations__ is Row.__dict__["__annotations__"],
+    )
 
 
 test = cases.as_test(__name__)

@@ -686,7 +686,6 @@ BROKEN: set[str] = {
     "types.GenericAlias(list, int)",
     "typing.NamedTuple('Q', [('a', int)])(1)",
     "typing.TypeVar('T').__name__",
-    "typing.get_type_hints(Point)",
     "{1} | [2]",
 }
 if sys.version_info >= (3, 12):
