@@ -283,22 +283,27 @@ Value* tensorGetDevice(Trace& t, CallArgs& a) {
 
 Value* tensorIsContiguous(Trace& t, CallArgs& a) {
   auto* tensor = selfTensor(t, a, "is_contiguous");
+  enum : int8_t { kContiguous, kPreserveFormat, kChannelsLast, kChannelsLast3d };  // c10::MemoryFormat
+  int8_t format = kContiguous;
   if (a.args.size() > 1 || !a.kwargs.empty()) {
     Value* f = a.args.size() > 1 ? a.args[1] : a.keyword("memory_format");
-    int8_t format = -1;
     PyObject* c = f ? t.constant(f) : nullptr;
-    if (!c || !memoryFormatFrom(c, format) || format != 0) unsupported(BreakReason::TensorMethod, "is_contiguous with a memory format");
+    if (!c || !memoryFormatFrom(c, format) || format == kPreserveFormat)
+      unsupported(BreakReason::TensorMethod, "is_contiguous with a memory format that is none of a tensor's");
   }
   const TensorMeta& m = tensor->meta;
+  const uint32_t dims = m.sizes.size();
+  if ((format == kChannelsLast && dims != 4) || (format == kChannelsLast3d && dims != 5)) return t.boolean(false);
   int64_t expected = 1;
   bool contiguous = true;
-  if (m.numel() > 0)
-    for (uint32_t i = m.sizes.size(); i-- > 0;) {
-      if (m.sizes[i] == 1) continue;
-      if (m.strides[i] != expected) contiguous = false;
-      expected *= m.sizes[i];
-    }
-  return t.boolean(contiguous);
+  for (uint32_t i = 0; i < dims; i++) {
+    // From the innermost dimension on; channels, the second one, come first where they are last in memory.
+    const uint32_t d = format == kContiguous ? dims - 1 - i : i == 0 ? 1 : i + 1 < dims ? dims - i : 0;
+    if (m.sizes[d] == 1) continue;
+    if (m.strides[d] != expected) contiguous = false;
+    expected *= m.sizes[d];
+  }
+  return t.boolean(contiguous || (format == kContiguous && m.numel() == 0));
 }
 
 template <int which>

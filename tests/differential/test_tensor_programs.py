@@ -408,6 +408,30 @@ def called_under_autocast():
     return Setup(lambda x, y: x @ y, lambda: (t(4, 4), t(4, 4, seed=1)), changes=[change], cleanup=lambda: box and box[0].__exit__(None, None, None))
 
 
+@case(lambda: (t(4),), skip="TensorMethod", captures=(1, 0), graphs=0)
+def random_numbers_from_a_range(x):
+    return x.random_(**{"from": 3, "to": 9})
+
+
+LAYOUTS = [
+    t(2, 3, 4, 5),
+    t(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    t(2, 1, 4, 5),
+    t(2, 3, 1, 1),
+    t(2, 3, 4, 5, 6).to(memory_format=torch.channels_last_3d),
+    t(2, 3).t(),
+    torch.ones(2, 0, 4, 5).to(memory_format=torch.channels_last),
+    torch.ones(0, 3).t(),
+    t(2, 3, 4, 5)[:, :, ::2],
+]
+
+
+@case(lambda: LAYOUTS)
+def memory_formats(*inputs):
+    formats = [torch.contiguous_format, torch.channels_last, torch.channels_last_3d]
+    return [[x.is_contiguous(), *(x.is_contiguous(memory_format=f) for f in formats)] for x in inputs], inputs[0] + 1
+
+
 @case(lambda: (t(4),))
 def random_ops(x):
     return (
