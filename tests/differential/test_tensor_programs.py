@@ -1,5 +1,6 @@
 """Tensor programs: operators, in-place, views, indexing, factories, functional, modes, RNG, queries."""
 
+import io
 import math
 
 import torch
@@ -411,6 +412,22 @@ def called_under_autocast():
 @case(lambda: (t(4),), skip="TensorMethod", captures=(1, 0), graphs=0)
 def random_numbers_from_a_range(x):
     return x.random_(**{"from": 3, "to": 9})
+
+
+@case(lambda: (t(4),), skip="*", graphs=2)
+def storages(x):
+    y = x * 2
+    held = y.untyped_storage()
+    return torch.empty(0).set_(held, 1, (2,), (1,)) + 1, held.nbytes(), held.device
+
+
+@case(lambda: (t(4),), skip="*", graphs=2, captures=())
+def saved_and_loaded(x):
+    y = x * 2
+    file = io.BytesIO()
+    torch.save({"y": y}, file)
+    file.seek(0)
+    return torch.load(file)["y"] + 1
 
 
 LAYOUTS = [
