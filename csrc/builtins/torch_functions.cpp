@@ -237,6 +237,7 @@ TensorValue* selfTensor(Trace& t, CallArgs& a, const char* name) {
 
 Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const char* name) {
   Value* dim = a.takeKeyword("dim");
+  expectArgs(a, 1, dim ? 1 : 2);
   if (a.args.size() > 1) dim = a.args[1];
   if (dim && !isReal(dim, Py_None)) {
     std::optional<long long> d = asInteger(t, dim);
@@ -308,8 +309,8 @@ Value* tensorIsContiguous(Trace& t, CallArgs& a) {
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".data_ptr()", "index of a tensor"};
-  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex};
+  static const char* names[] = {".data_ptr()", "index of a tensor", "whether two tensors have the same memory"};
+  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex, BreakReason::TensorMethod};
   unsupported(reasons[which], names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
@@ -317,6 +318,8 @@ Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMeth
 Value* requiresGrad_(Trace& t, CallArgs& a) {
   auto* tensor = selfTensor(t, a, "requires_grad_");
   Value* flag = a.args.size() > 1 ? a.args[1] : a.keyword("requires_grad");
+  if (a.args.size() + a.kwargs.size() > (flag ? 2u : 1u) || (flag && t.typeOf(flag) != &PyBool_Type))
+    unsupported(BreakReason::TensorMethod, "requires_grad_() with other arguments than a bool");
   bool want = !flag || truth(t, flag);
   if (tensor->meta.requiresGrad == want) return tensor;
   unsupported(BreakReason::RequiresGradChange, "requires_grad_() that changes a tensor");
@@ -377,6 +380,8 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"get_device", tensorGetDevice},
                          {"is_contiguous", tensorIsContiguous},
                          {"data_ptr", refuseRead<0>},
+                         {"const_data_ptr", refuseRead<0>},
+                         {"is_set_to", refuseRead<2>},
                          {"__index__", refuseRead<1>},
                          {"backward", refuseMutation},
                          {"retain_grad", refuseMutation},

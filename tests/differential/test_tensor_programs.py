@@ -430,6 +430,23 @@ def saved_and_loaded(x):
     return torch.load(file)["y"] + 1
 
 
+@case(lambda: (t(4),), skip="*", graphs=0, captures=(1, 0))
+def same_memory(x):
+    y = x
+    return x.is_set_to(y), x.detach().is_set_to(x)
+
+
+@case(lambda: (t(2, 3),), ops=["add"], skip="*")
+def tensor_methods_called_wrongly(x):
+    log = []
+    for call in (lambda: x.size(0, 1), lambda: x.stride(0, dim=1), lambda: x.size(dim=7), lambda: x.requires_grad_(1), lambda: x.size(other=1)):
+        try:
+            call()
+        except (TypeError, IndexError) as error:
+            log.append((type(error), str(error)))
+    return x + 1, log
+
+
 LAYOUTS = [
     t(2, 3, 4, 5),
     t(2, 3, 4, 5).to(memory_format=torch.channels_last),
