@@ -235,6 +235,12 @@ TensorValue* selfTensor(Trace& t, CallArgs& a, const char* name) {
   return tensor;
 }
 
+// The same where it takes nothing else.
+TensorValue* onlyTensor(Trace& t, CallArgs& a, const char* name) {
+  expectArgs(a, 1, 1);
+  return selfTensor(t, a, name);
+}
+
 Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const char* name) {
   Value* dim = a.takeKeyword("dim");
   expectArgs(a, 1, dim ? 1 : 2);
@@ -258,27 +264,27 @@ Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const
 
 Value* tensorSize(Trace& t, CallArgs& a) { return dims(t, a, selfTensor(t, a, "size")->meta.sizes, sizeType(), "size"); }
 Value* tensorStride(Trace& t, CallArgs& a) { return dims(t, a, selfTensor(t, a, "stride")->meta.strides, &PyTuple_Type, "stride"); }
-Value* tensorDim(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "dim")->meta.dim()); }
-Value* tensorNumel(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "numel")->meta.numel()); }
-Value* tensorOffset(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "storage_offset")->meta.storageOffset); }
+Value* tensorDim(Trace& t, CallArgs& a) { return t.integer(onlyTensor(t, a, "dim")->meta.dim()); }
+Value* tensorNumel(Trace& t, CallArgs& a) { return t.integer(onlyTensor(t, a, "numel")->meta.numel()); }
+Value* tensorOffset(Trace& t, CallArgs& a) { return t.integer(onlyTensor(t, a, "storage_offset")->meta.storageOffset); }
 
 bool isFloat(DType d) {
   return d == DType::Float16 || d == DType::Float32 || d == DType::Float64 || d == DType::BFloat16 || static_cast<int>(d) > 22;
 }
 bool isComplexType(DType d) { return d == DType::ComplexHalf || d == DType::Complex64 || d == DType::Complex128; }
 
-Value* tensorIsFloating(Trace& t, CallArgs& a) { return t.boolean(isFloat(selfTensor(t, a, "is_floating_point")->meta.dtype)); }
-Value* tensorIsComplex(Trace& t, CallArgs& a) { return t.boolean(isComplexType(selfTensor(t, a, "is_complex")->meta.dtype)); }
-Value* tensorIsInference(Trace& t, CallArgs& a) { return t.boolean(selfTensor(t, a, "is_inference")->meta.isInference); }
+Value* tensorIsFloating(Trace& t, CallArgs& a) { return t.boolean(isFloat(onlyTensor(t, a, "is_floating_point")->meta.dtype)); }
+Value* tensorIsComplex(Trace& t, CallArgs& a) { return t.boolean(isComplexType(onlyTensor(t, a, "is_complex")->meta.dtype)); }
+Value* tensorIsInference(Trace& t, CallArgs& a) { return t.boolean(onlyTensor(t, a, "is_inference")->meta.isInference); }
 
 Value* tensorElementSize(Trace& t, CallArgs& a) {
-  auto* tensor = selfTensor(t, a, "element_size");
+  auto* tensor = onlyTensor(t, a, "element_size");
   static PyObject* name = PyUnicode_InternFromString("itemsize");
   return tensorAttr(t, tensor, name);
 }
 
 Value* tensorGetDevice(Trace& t, CallArgs& a) {
-  auto* tensor = selfTensor(t, a, "get_device");
+  auto* tensor = onlyTensor(t, a, "get_device");
   return t.integer(tensor->meta.device.type == 0 ? -1 : tensor->meta.device.index);
 }
 
