@@ -50,6 +50,7 @@ void addIntrospection(BuiltinTable& table);
 void addWeakReferences(BuiltinTable& table);
 void addStandIns(BuiltinTable& table);
 void addEvaluation(BuiltinTable& table);
+void addLazyModules(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
