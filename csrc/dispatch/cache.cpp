@@ -1,5 +1,6 @@
 #include "dispatch/cache.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -126,6 +127,7 @@ void CodeCache::clear() {
   skipped_ = limitReported_ = calledBefore_ = false;
   skipReason_.clear();
   openNames_.clear();
+  wasted_ = 0;
   // A running call may hold one of them.
   decltype(continuations_) continuations;
   continuations.swap(continuations_);
@@ -138,7 +140,35 @@ std::shared_ptr<CodeCache> CodeCache::continuation(const std::shared_ptr<const R
   return cache;
 }
 
-void CodeCache::forget(PyObject* code) { forgetCode(code); }
+void CodeCache::forget(PyObject* code) {
+  auto isIn = [&](const ResumeChain& chain) {
+    return std::any_of(chain.frames.begin(), chain.frames.end(),
+                       [&](const ResumeChain::Frame& f) { return reinterpret_cast<PyObject*>(f.at->code->pyCode()) == code; });
+  };
+  std::vector<std::shared_ptr<CodeCache>> dying;
+  std::vector<std::shared_ptr<const ResumeChain>> chains;
+  for (auto& [key, cache] : registry().caches)
+    for (auto it = cache->continuations_.begin(); it != cache->continuations_.end();) {
+      if (!isIn(*it->first)) {
+        ++it;
+        continue;
+      }
+      chains.push_back(it->first);
+      dying.push_back(std::move(it->second));
+      it = cache->continuations_.erase(it);
+    }
+  forgetCode(code);
+}
+
+void CodeCache::purgeAll() {
+  std::vector<std::shared_ptr<CodeCache>> caches;
+  for (auto& [key, cache] : registry().caches) {
+    caches.push_back(cache);
+    for (auto& [chain, continuation] : cache->continuations_)
+      if (continuation) caches.push_back(continuation);
+  }
+  for (auto& cache : caches) cache->purge();
+}
 
 namespace {
 
@@ -210,10 +240,13 @@ void CodeCache::purge() {
       dying.push_back(std::move(entries_[i]));
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
     }
+  if (dying.empty()) return;
+  bool used = std::any_of(dying.begin(), dying.end(), [](const auto& entry) { return entry->hits > 1; });
+  wasted_ = used ? 0 : wasted_ + 1;
 }
 
 bool CodeCache::isFull(const FrameInputs& inputs, int limit) const {
-  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit)) return true;
+  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit) || wasted_ >= limit) return true;
   int alike = 0;
   for (const auto& entry : entries_) alike += entry->guards->isForSameObjects(inputs);
   return alike >= limit;
@@ -233,10 +266,10 @@ ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
   return reasons;
 }
 
-void CodeCache::noteChangedNumbers(const FrameInputs& inputs) {
+void CodeCache::noteChangedNumbers(const FrameInputs& inputs, bool canHold) {
   std::vector<std::shared_ptr<Entry>> entries = entries_;
   for (const auto& entry : entries)
-    if (entry->guards->isForSameObjects(inputs)) entry->guards->addChangedNumbers(inputs, openNames_);
+    if (entry->guards->canEverHold() == canHold) entry->guards->addChangedNumbers(inputs, openNames_);
 }
 
 namespace {
@@ -309,6 +342,7 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       cache->calledBefore_ = true;
       return cache->call(inputs, recompileLimit);
     }
+    noteChangedNumbers(inputs, false);
     purge();
     bool known = !entries_.empty();
     // As in torch, these two stances make no capture at all, not even a first one.
@@ -336,7 +370,7 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       return {};
     }
     if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return {};
-    noteChangedNumbers(inputs);
+    noteChangedNumbers(inputs, true);
     CaptureOutcome outcome;
     uint64_t generation = generation_;
     {

@@ -30,8 +30,10 @@ class CodeCache {
   // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
   // functions that eager code called among them), nobody can ask for these any more: they go too.
   static void leave(ObjectRef options);
-  // Drops the caches of a code object that nobody can call any more.
+  // Drops the caches of a code object that nobody can call any more, and the captures of what follows a break in it.
   static void forget(PyObject* code);
+  // Drops every capture that can never be used again.
+  static void purgeAll();
   static size_t count();
 
   // The call itself, up to its first break. `inputs` are bound slots, borrowed and maybe only from the function's defaults.
@@ -58,7 +60,8 @@ class CodeCache {
   // Whether one more capture for such a call would be too many.
   bool isFull(const FrameInputs& inputs, int limit) const;
   ObjectRef missReasons(const FrameInputs& inputs) const;
-  void noteChangedNumbers(const FrameInputs& inputs);
+  // canHold: by the captures that can ever be used again, or by the others.
+  void noteChangedNumbers(const FrameInputs& inputs, bool canHold);
 
   PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies
   ObjectRef options_;
@@ -67,6 +70,7 @@ class CodeCache {
   std::string skipReason_;
   std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
   uint64_t generation_ = 0;          // moves when the cache is cleared
+  int wasted_ = 0;  // how often in a row captures went that one call had used: the objects they are for died
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;

@@ -268,6 +268,10 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++)
           if (!holds(facts_[step->aux], regs, temporaries, static_cast<uint32_t>(step->word.number))) return false;
         break;
+      case Op::Alive:
+        for (; step != end; step++)
+          if (PyWeakref_GET_OBJECT(step->word.object) == Py_None) return false;
+        break;
       case Op::DictVersions: {
         const uint32_t* const dicts = dictRegisters_.data();
         const uint64_t* const versions = state.dictVersions.data();
@@ -441,8 +445,8 @@ bool GuardProgram::abcTokenIs(int64_t token) const {
 
 bool GuardProgram::canEverHold() const {
   for (const GuardFact& fact : facts_) {
-    bool identity = fact.kind == FactKind::IdentityIs && fact.object.isWeak() && fact.object.get() == nullptr;
-    bool lookup = fact.kind == FactKind::TypeLookup && fact.expected.isWeak() && fact.expected.get() == nullptr;
+    bool identity = fact.kind != FactKind::IdentityIsNot && fact.object.isWeak() && fact.object.get() == nullptr;
+    bool lookup = fact.expected.isWeak() && fact.expected.get() == nullptr;
     if (identity || lookup) return false;
   }
   return true;
@@ -453,7 +457,9 @@ bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
     if (fact.kind != FactKind::IdentityIs || !fact.object.isWeak()) continue;
     const Source& source = sources_[static_cast<size_t>(fact.reg)];
     if (source.kind != SourceKind::Local || source.index >= inputs.localCount) continue;
-    if (inputs.locals[source.index] != fact.object.get()) return false;
+    PyObject* object = fact.object.get();
+    if (object && (PyType_Check(object) || PyFunction_Check(object))) continue;
+    if (inputs.locals[source.index] != object) return false;
   }
   return true;
 }

@@ -68,7 +68,8 @@ class GuardProgram {
   // expected 3, actual 4"; empty where all hold. Uses none of the cached state.
   std::string explainMiss(const FrameInputs& inputs) const;
 
-  // Adds the names of sources that a fact holds to one int or float, where this call brings another one of the same type.
+  // Adds the names of sources that a fact holds to one int or float, where this call brings another one of the same type. Of objects
+  // that a fact holds to one: their openIdName.
   void addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const;
 
   // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
@@ -127,6 +128,7 @@ class GuardProgram {
     DistinctObjects,
     IsDict,
     OtherFact,
+    Alive,  // word: a weak reference
     // Begin and end are numbers in dictRegisters_, emptyDicts_, tensorChecks_ and typeGroups_.
     DictVersions,
     EmptyDicts,
@@ -166,7 +168,7 @@ class GuardProgram {
     std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
   };
   struct TypeGroup {
-    PyTypeObject* type;  // held by a fact
+    PyTypeObject* type;  // of a fact; alive where an Alive step has passed
     std::vector<uint32_t> facts;
   };
   // What one run of the program remembers for the next one.
