@@ -14,8 +14,6 @@ namespace cdynamo {
 
 namespace {
 
-constexpr int kCallsOfFront = 60;
-
 struct CacheKey {
   PyObject* code;
   PyObject* options;
@@ -127,6 +125,7 @@ void CodeCache::clear() {
   skipped_ = limitReported_ = calledBefore_ = false;
   skipReason_.clear();
   openNames_.clear();
+  differing_.clear();
   wasted_ = 0;
   // A running call may hold one of them.
   decltype(continuations_) continuations;
@@ -223,7 +222,8 @@ CallOutcome CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
     if (entry->globals && entry->globals.get() != globals) continue;
     size_t wanted = entry->guards->wantedCount();
     values.resize(static_cast<uint32_t>(wanted));
-    if (!entry->guards->check(inputs, values.data())) continue;
+    bool onlyDiffering = dispatchSettings().onlyDiffering;
+    if (onlyDiffering ? !entry->guards->checkDiffering(inputs, differing_, values.data()) : !entry->guards->check(inputs, values.data())) continue;
     if (i > 0 && i < entries_.size() && entries_[i] == entry) {
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
       entries_.insert(entries_.begin(), entry);
@@ -364,6 +364,12 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       PyErr_SetObject(PyExc_RuntimeError, text.get());
       return {};
     }
+    if (known && settings.onlyDiffering) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "Recompilation triggered with skip_guard_eval_unsafe stance. This usually means that you have not warmed up your model with "
+                      "enough inputs such that you can guarantee no more recompilations.");
+      return {};
+    }
     if (full) {
       if (!reasons) reasons = checked(PyList_New(0));
       overLimit(inputs, limit, reasons.get());
@@ -371,6 +377,7 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
     }
     if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return {};
     noteChangedNumbers(inputs, true);
+    for (const auto& entry : std::vector<std::shared_ptr<Entry>>(entries_)) entry->guards->addDiffering(inputs, differing_);
     CaptureOutcome outcome;
     uint64_t generation = generation_;
     {

@@ -10,6 +10,9 @@
 
 namespace cdynamo {
 
+// Where CPython would let the program call no deeper than this, it goes on alone.
+constexpr int kCallsOfFront = 60;
+
 struct CallOutcome {
   PyObject* value = nullptr;         // a new reference; null with a Python error set, or with none: to be made eagerly
   std::shared_ptr<Entry> suspended;  // not null: the capture ended in a break, and the value is the state of its frames
@@ -69,8 +72,9 @@ class CodeCache {
   std::unordered_map<std::shared_ptr<const ResumeChain>, std::shared_ptr<CodeCache>> continuations_;
   std::string skipReason_;
   std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
+  std::set<std::string> differing_;  // names of sources that tell the captures apart, see GuardProgram::addDiffering
   uint64_t generation_ = 0;          // moves when the cache is cleared
-  int wasted_ = 0;  // how often in a row captures went that one call had used: the objects they are for died
+  int wasted_ = 0;                   // how often in a row captures went that one call had used: the objects they are for died
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;

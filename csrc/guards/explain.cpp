@@ -131,10 +131,25 @@ class Explainer {
     return explainGlobalStateMismatch(program_.globals_);
   }
 
+  // The fact names keys that are found by their identity.
+  static bool hasObjectsAsKeys(const GuardFact& fact) {
+    for (Py_ssize_t i = 0; fact.kind == FactKind::DictKeys && i < PyTuple_GET_SIZE(fact.object.get()); i++)
+      if (hasPythonHash(PyTuple_GET_ITEM(fact.object.get(), i))) return true;
+    return false;
+  }
+
   void changedObjects(const FrameInputs& inputs, std::set<std::string>& names) {
     lookAt(inputs);
     for (const GuardFact& fact : program_.facts_)
-      if (fact.kind == FactKind::IdentityIs && value(fact.reg) && value(fact.reg) != fact.object.get()) names.insert(openIdName(name(fact.reg)));
+      if ((fact.kind == FactKind::IdentityIs || hasObjectsAsKeys(fact)) && value(fact.reg) && !missOf(fact).empty())
+        names.insert(openIdName(name(fact.reg)));
+  }
+
+  void differing(const FrameInputs& inputs, std::set<std::string>& names) {
+    lookAt(inputs);
+    for (const GuardFact& fact : program_.facts_)
+      if (!missOf(fact).empty()) names.insert(fact.reg >= 0 ? name(fact.reg) : "");
+    if (!explainGlobalStateMismatch(program_.globals_).empty()) names.insert("");
   }
 
   // After changedObjects.
@@ -461,6 +476,8 @@ void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::st
   explainer.changedObjects(inputs, names);
   if (isForSameObjects(inputs)) explainer.changedNumbers(names);
 }
+
+void GuardProgram::addDiffering(const FrameInputs& inputs, std::set<std::string>& names) const { Explainer(*this).differing(inputs, names); }
 
 std::vector<std::string> GuardProgram::describeTree() const {
   std::vector<std::string> lines;

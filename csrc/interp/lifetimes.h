@@ -11,4 +11,7 @@ PyTypeObject* finalizedType(PyObject* object);
 // has ended. old: null where nothing is let go of.
 void checkOverwritten(Trace& t, Value* old);
 
+// The same where frame f returns to another one of the trace and v is a local of it: an existing generator, or an iterator over one.
+void checkLeft(Trace& t, Value* v, const FrameState& f);
+
 }  // namespace cdynamo

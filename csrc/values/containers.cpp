@@ -429,6 +429,8 @@ void Trace::complete(DictValue* d) {
     keep(ObjectRef::share(key));
     DictKey k{nullptr, key, hash};
     if (isHashedByPython(key)) {
+      if (isOpenId(options.openNames, sources, d->source))
+        unsupported(BreakReason::HashOrCompare, std::string("a dict with other keys of class ") + Py_TYPE(key)->tp_name + " in each call");
       // Pinned by the fact about the keys.
       k = {wrap(key, sources.pinned(key)), nullptr, hash, true};
       asks = true;
