@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/exceptions.h"
+#include "base/own_library.h"
 #include "cpython/frame_hook.h"
 #include "cpython/generators.h"
 #include "cpython/tracebacks.h"
@@ -420,10 +421,7 @@ class Driver {
   }
 
   // Stands for C code, which has no frame.
-  static bool isPolyfill(const ActiveFrame& f) {
-    static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
-    return f.globals.get() == polyfills;
-  }
+  static bool isPolyfill(const ActiveFrame& f) { return isOwnLibrary(f.globals.get(), "__name__"); }
 
   // The entry of this frame in the exception's traceback.
   static void addTraceback(const ActiveFrame& f, PyObject* exception) {
