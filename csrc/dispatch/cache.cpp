@@ -39,6 +39,8 @@ struct Registry {
 };
 
 constexpr size_t kMostParted = 16;
+// Captures in a row that no second call could use, as a multiple of the limit of recompiles: then no more are made.
+constexpr int kMostWasted = 4;
 
 // Never destroyed: at exit the interpreter may be gone before static destructors run.
 Registry& registry() {
@@ -270,7 +272,7 @@ void CodeCache::purge() {
 }
 
 bool CodeCache::isFull(const FrameInputs& inputs, int limit) const {
-  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit) || wasted_ >= limit) return true;
+  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit) || wasted_ >= kMostWasted * limit) return true;
   int alike = 0;
   for (const auto& entry : entries_) alike += entry->guards->isForSameObjects(inputs);
   return alike >= limit;
