@@ -45,6 +45,7 @@ PREFERRED = {
     "JUMP_BACKWARD": "lang_async.wrong_awaits",
     "JUMP_BACKWARD_NO_INTERRUPT": "lang_async.async_for",
     "LIST_TO_TUPLE": "lang_functions.star_calls",
+    "LOAD_SUPER_ATTR": "classes.inheritance_and_super",
     "STORE_NAME": "lang_syntax.class_body_names",
     "YIELD_VALUE": "lang_async.coroutine_methods",
     "LOAD_ASSERTION_ERROR": "lang_syntax.failing_assert_on_tensor_value",
