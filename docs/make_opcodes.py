@@ -48,7 +48,7 @@ PREFERRED = {
     "LOAD_SUPER_ATTR": "class_creation.local_class_hierarchy",
     "RERAISE": "lang_exceptions.handlers_nested_in_handlers",
     "CALL_INTRINSIC_1(3)": "lang_exceptions.crossing_generators",
-    "CALL_INTRINSIC_1(6)": "lang_exceptions.tuples_of_types",
+    "CALL_INTRINSIC_1(6)": "lang_functions.star_calls",
     "STORE_NAME": "lang_syntax.class_body_names",
     "YIELD_VALUE": "lang_async.coroutine_methods",
     "LOAD_ASSERTION_ERROR": "lang_syntax.failing_assert_on_tensor_value",
