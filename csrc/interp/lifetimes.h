@@ -15,4 +15,7 @@ void checkOverwritten(Trace& t, Value* old);
 // but that.
 void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
 
+// The same where frame f returns to another one of the trace and v is a local of it: an existing generator, or an iterator over one.
+void checkLeft(Trace& t, Value* v, const FrameState& f);
+
 }  // namespace cdynamo
