@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import _string  # type: ignore[import-not-found]
+import collections
 import copyreg
+import logging
 import operator
 import types
+import typing
+
+from cdynamo._stand_ins import native
 
 _missing = object()
 
@@ -31,6 +37,87 @@ def iconcat(a, b, /):
 
 def call(obj, /, *args, **kwargs):
     return obj(*args, **kwargs)
+
+
+def length_hint(obj, default=0, /):
+    if not isinstance(default, int):
+        raise TypeError(f"'{type(default).__name__}' object cannot be interpreted as an integer")
+    if hasattr(type(obj), "__len__"):
+        try:
+            return len(obj)
+        except TypeError:
+            pass
+    hint = getattr(type(obj), "__length_hint__", None)
+    if hint is None:
+        return default
+    try:
+        answer = hint(obj)
+    except TypeError:
+        return default
+    if answer is NotImplemented:
+        return default
+    if not isinstance(answer, int):
+        raise TypeError(f"__length_hint__ must be an integer, not {type(answer).__name__}")
+    if answer < 0:
+        raise ValueError("__length_hint__() should return >= 0")
+    return answer
+
+
+# ---- texts and paths -----------------------------------------------------------------------------------------------------
+
+
+def ascii(obj, /):
+    return repr(obj).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def fspath(path):
+    if isinstance(path, (str, bytes)):
+        return path
+    method = getattr(type(path), "__fspath__", None)
+    if method is None:
+        raise TypeError(f"expected str, bytes or os.PathLike object, not {type(path).__name__}")
+    answer = method(path)
+    if not isinstance(answer, (str, bytes)):
+        raise TypeError(f"expected {type(path).__name__}.__fspath__() to return str or bytes, not {type(answer).__name__}")
+    return answer
+
+
+def parsed_format(text):
+    return tuple(_string.formatter_parser(text))
+
+
+def parsed_field_name(name):
+    first, rest = _string.formatter_field_name_split(name)
+    return first, tuple(rest)
+
+
+def formatter_parser(text, /):
+    return iter(native(parsed_format, text))
+
+
+def formatter_field_name_split(name, /):
+    first, rest = native(parsed_field_name, name)
+    return first, iter(rest)
+
+
+def unwrap(func, *, stop=None):
+    """inspect.unwrap, with as many wrappers as there are."""
+    original, seen = func, [func]
+    while hasattr(func, "__wrapped__") and not (stop is not None and stop(func)):
+        func = func.__wrapped__
+        for known in seen:
+            if known is func:
+                raise ValueError(f"wrapper loop when unwrapping {original!r}")
+        seen.append(func)
+    return func
+
+
+def get_logger(name=None):
+    """logging.getLogger of one that is there already; its manager makes the others."""
+    if not name or (isinstance(name, str) and name == logging.root.name):
+        return logging.root
+    known = logging.root.manager.loggerDict.get(name) if isinstance(name, str) else None
+    return known if isinstance(known, logging.Logger) else logging.root.manager.getLogger(name)
 
 
 # ---- bisect ------------------------------------------------------------------------------------------------------------
@@ -293,6 +380,21 @@ def ordered_dict_copy(self):
     for key in list(self):
         made[key] = self[key]
     return made
+
+
+# ---- typing.NamedTuple ---------------------------------------------------------------------------------------------------
+
+
+def named_tuple_with_hints(name, fields, hints, module, defaults):
+    """The interpreter makes a class of it; in each run of the capture it is called."""
+    made = collections.namedtuple(name, fields, defaults=defaults, module=module)
+    made.__annotations__ = made.__new__.__annotations__ = hints
+    return made
+
+
+def make_nmtuple(name, types, module, defaults=()):
+    hints = {field: typing._type_check(hint, f"field {field} annotation must be a type") for field, hint in types}
+    return named_tuple_with_hints(name, list(hints), hints, module, list(defaults))
 
 
 # ---- types -------------------------------------------------------------------------------------------------------------

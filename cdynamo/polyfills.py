@@ -11,6 +11,7 @@ import types
 
 from cdynamo._library import (  # noqa: F401
     _missing,
+    ascii,
     bisect_left,
     bisect_right,
     call,
@@ -18,6 +19,10 @@ from cdynamo._library import (  # noqa: F401
     default_dict_reduce,
     deque_reduce,
     exception_reduce,
+    formatter_field_name_split,
+    formatter_parser,
+    fspath,
+    get_logger,
     heapify,
     heapify_max,
     heappop,
@@ -30,6 +35,8 @@ from cdynamo._library import (  # noqa: F401
     indexOf,
     insort_left,
     insort_right,
+    length_hint,
+    make_nmtuple,
     namespace_eq,
     namespace_ne,
     namespace_reduce,
@@ -40,6 +47,24 @@ from cdynamo._library import (  # noqa: F401
     ordered_dict_reduce,
     set_reduce,
     slice_reduce,
+    unwrap,
+)
+from cdynamo._stand_ins import (  # noqa: F401
+    HASH,
+    RLock,
+    bytearray,
+    bytearray_fromhex,
+    lock,
+    mappingproxy,
+    openssl_md5,
+    openssl_sha1,
+    openssl_sha224,
+    openssl_sha256,
+    openssl_sha384,
+    openssl_sha512,
+    pattern_finditer,
+    pattern_sub,
+    pattern_subn,
 )
 from cdynamo._torch_library import (  # noqa: F401
     FunctionContext,

@@ -7,6 +7,7 @@
 #include "cpython/compat.h"
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -250,7 +251,22 @@ Value* abcSubclassCheck(Trace& t, CallArgs& a) {
 bool isInstance(Trace& t, Value* v, Value* classInfo) { return answerOf(t, Question::Instance, v, classInfo); }
 bool isSubclass(Trace& t, Value* cls, Value* classInfo) { return answerOf(t, Question::Subclass, cls, classInfo); }
 
+namespace {
+
+// _abc_init(cls) and _abc_register(cls, subclass): done to the model, and again where the class is made.
+template <const char* name>
+Value* changeOfAbc(Trace& t, CallArgs& a) {
+  static PyObject* function = importedObject("_abc", name);
+  noKeywords(a);
+  return doToClass(t, function, a);
+}
+constexpr char kAbcInit[] = "_abc_init", kAbcRegister[] = "_abc_register";
+
+}  // namespace
+
 void addClassChecks(BuiltinTable& table) {
+  table.add("_abc._abc_init", changeOfAbc<kAbcInit>);
+  table.add("_abc._abc_register", changeOfAbc<kAbcRegister>);
   table.add("builtins.isinstance", builtinCheck<Question::Instance>);
   table.add("builtins.issubclass", builtinCheck<Question::Subclass>);
   table.addType(&PyType_Type, "__instancecheck__", typeCheck<Question::Instance>);

@@ -427,7 +427,7 @@ Value* builtinGlobals(Trace& t, CallArgs& a) {
 
 Value* builtinLocals(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 0);
-  if (t.frame->names) return t.frame->names;
+  if (t.frame->names) return holderOf(t.frame->names);
   DictValue* d = t.dict();
   for (size_t i = 0; i < t.frame->locals.size(); i++) {
     Value* v = t.frame->locals[i];
@@ -552,28 +552,9 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.deleter", propertyWith<2>);
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
-  for (const char* pure : {"builtins.chr",
-                           "builtins.ord",
-                           "builtins.bin",
-                           "builtins.hex",
-                           "builtins.oct",
-                           "builtins.ascii",
-                           "torch.finfo",
-                           "torch.iinfo",
-                           "torch.device",
-                           "sys.intern",
-                           "os.fspath",
-                           "re._compile",
-                           "datetime.date",
-                           "datetime.datetime",
-                           "datetime.time",
-                           "datetime.timedelta",
-                           "datetime.timezone",
-                           "operator.length_hint",
-                           "_string.formatter_field_name_split",
-                           "json.loads",
-                           "builtins.str.maketrans",
-                           "builtins.bytes.maketrans"})
+  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "torch.finfo", "torch.iinfo",
+                           "torch.device", "sys.intern", "re._compile", "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta",
+                           "datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

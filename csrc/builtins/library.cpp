@@ -2,6 +2,7 @@
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "values/namespaces.h"
 
@@ -11,9 +12,10 @@ namespace {
 
 // ---- mappingproxy --------------------------------------------------------------------------------------------------------
 
-// What a mapping shows, where it is known without a guard: of a type, of a signature. One that came from outside is not read: its mapping
-// may be changed by anybody.
+// What a mapping shows: where it is known without a guard (of a class made by the trace, of a signature), a copy of it.
 DictValue* shownDict(Trace& t, Value* v) {
+  Value* mapping = mappingOfProxy(t, v);
+  if (mapping && mapping->kind == Kind::Dict) return as<DictValue>(mapping);
   if (!isReal(v) || v->source) unsupported(BreakReason::UnsupportedIndexing, "reading " + describe(v));
   ObjectRef copy = checked(PyDict_New());
   checkedStatus(PyDict_Update(copy.get(), realObject(v)));
@@ -31,7 +33,8 @@ Value* proxyView(Trace& t, CallArgs& a) {
 }
 Value* proxyCopy(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  return shownDict(t, a.args[0]);
+  static PyObject* copy = typeLookup(&PyDict_Type, interned("copy"));
+  return call1(t, t.realShared(copy), shownDict(t, a.args[0]));
 }
 Value* proxyGet(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 3);

@@ -145,10 +145,17 @@ Value* namedTuple(Trace& t, CallArgs& a) {
 
 Value* processDataclass(Trace& t, CallArgs& a) {
   static PyObject* decorator = importedObject("dataclasses", "_process_class");
-  // slots=True and weakref_slot=True make another class.
-  if (a.args.size() > 9)
-    if (PyObject* slots = t.constant(a.args[9]); slots != Py_False) unsupported(BreakReason::ClassStatement, "a dataclass with slots");
-  if (Value* v = decorateClass(t, decorator, a)) return v;
+  constexpr size_t kFrozen = 6, kSlots = 9, kWeakrefSlot = 10;
+  if (a.args.size() > kWeakrefSlot && truth(t, a.args[kSlots])) {
+    // A second class is made of the first one.
+    static PyObject* addSlots = importedObject("dataclasses", "_add_slots");
+    if (isReal(a.args[0])) refuseComputedFields(t, realObject(a.args[0]));
+    CallArgs plain = a;
+    plain.args[kSlots] = plain.args[kWeakrefSlot] = t.boolean(false);
+    if (Value* v = decorateClass(t, decorator, plain)) return call(t, pinnedValue(t, addSlots), {{v, a.args[kFrozen], a.args[kWeakrefSlot]}, {}});
+  } else if (Value* v = decorateClass(t, decorator, a)) {
+    return v;
+  }
   unsupported(BreakReason::ClassStatement, "a dataclass of a class that exists");
 }
 

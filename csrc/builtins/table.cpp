@@ -74,6 +74,8 @@ BuiltinTable& BuiltinTable::get() {
     addClassChecks(made);
     addIntrospection(made);
     addWeakReferences(made);
+    addStandIns(made);
+    addEvaluation(made);
     addLazyModules(made);
     return made;
   }();
@@ -221,6 +223,13 @@ Value* nativeArgument(Trace& t, PyObject* callable, Value* v, bool first) {
   const bool method = kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
   if (method && first) return coreOf(t, v);
   const bool text = method && (reinterpret_cast<PyDescrObject*>(callable)->d_type == &PyUnicode_Type);
+  if (text && coreType(t.typeOf(v)) == &PyUnicode_Type) {
+    // Of a text nothing is asked either, but where it is formatted.
+    PyObject* name = reinterpret_cast<PyDescrObject*>(callable)->d_name;
+    bool formats = false;
+    for (const char* one : {"__mod__", "__rmod__", "format", "format_map"}) formats |= PyUnicode_CompareWithASCIIString(name, one) == 0;
+    if (!formats) return coreOf(t, v);
+  }
   if (text && !coreUnless(t, v, {"__str__", "__repr__", "__format__"})) return nullptr;
   return coreUnless(t, v,
                     {"__index__", "__int__", "__float__", "__complex__", "__bytes__", "__bool__", "__len__", "__iter__", "__getitem__",
@@ -266,7 +275,8 @@ bool hasPureMethods(PyTypeObject* type) {
                                 {"datetime", "date"},
                                 {"datetime", "time"},
                                 {"datetime", "datetime"},
-                                {"datetime", "timedelta"}})
+                                {"datetime", "timedelta"},
+                                {"struct", "Struct"}})
       found.push_back(importedObject(module, name));
     return found;
   }();
@@ -321,7 +331,8 @@ bool isPureModule(PyObject* callable) {
   PyObject* module = PyCFunction_GET_SELF(callable);
   if (!module || !PyModule_Check(module)) return false;
   const char* name = PyModule_GetName(module);
-  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct"));
+  return name && (!std::strcmp(name, "math") || !std::strcmp(name, "cmath") || !std::strcmp(name, "_struct") || !std::strcmp(name, "binascii") ||
+                  !std::strcmp(name, "unicodedata"));
 }
 
 }  // namespace
@@ -392,6 +403,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
       args.args.resize(count);
       given = std::move(args);
     }
+    if (Value* v = callOfStandIn(t, callable, given)) return v;
     raiseBadCall(t, callable, given);
   }
   if (PyObject* polyfill = table.polyfill(callable)) {
@@ -409,7 +421,8 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
            (kind == &PyMethodDescr_Type && hasPureMethods(reinterpret_cast<PyDescrObject*>(callable)->d_type) && !givesCallable(t, args));
   if (!pure && PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
-    pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)));
+    pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)) ||
+                    (hasPureMethods(Py_TYPE(self)) && !givesCallable(t, args)));
   }
   if (pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && !args.args.empty() &&
       !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type))
@@ -443,8 +456,9 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
       return t.realShared(Py_NotImplemented);
     }
   }
-  known = false;
-  return nullptr;
+  Value* v = callOfStandIn(t, callable, args);
+  known = v != nullptr;
+  return v;
 }
 
 }  // namespace cdynamo

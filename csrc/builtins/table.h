@@ -48,6 +48,8 @@ void addLibraryFunctions(BuiltinTable& table);
 void addClassChecks(BuiltinTable& table);
 void addIntrospection(BuiltinTable& table);
 void addWeakReferences(BuiltinTable& table);
+void addStandIns(BuiltinTable& table);
+void addEvaluation(BuiltinTable& table);
 void addLazyModules(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
@@ -86,6 +88,8 @@ bool isControl(PyObject* callable);
 // ---- helpers for handlers ----
 // Thrown by a handler whose arguments do not fit: the callable itself is asked for the TypeError.
 struct WrongArguments {};
+// A method of a C type called by hand on an object of our own library that stands for one of that type; null for all else.
+Value* callOfStandIn(Trace& t, PyObject* descriptor, const CallArgs& args);
 // Checks the number of positional arguments, self included, after keywords were taken.
 void expectArgs(const CallArgs& args, size_t least, size_t most);
 // Calls a C callable with constants; null where an argument is none.

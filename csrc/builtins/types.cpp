@@ -37,21 +37,31 @@ namespace {
 Value* builtinType(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
   if (a.args.size() != 3) raise(t, PyExc_TypeError, "type() takes 1 or 3 arguments");
-  if (!a.kwargs.empty()) unsupported(BreakReason::ClassStatement, "type() with keywords");
-  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2]);
+  return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2], {{}, a.kwargs});
 }
 
 // type.__new__(metaclass, name, bases, namespace)
 Value* typeNew(Trace& t, CallArgs& a) {
-  if (a.args.size() != 4 || !a.kwargs.empty() || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
+  if (a.args.size() != 4 || !isReal(a.args[0]) || !PyType_Check(realObject(a.args[0])))
     unsupported(BreakReason::ClassStatement, "type.__new__ with other arguments");
-  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3]);
+  return makeClass(t, reinterpret_cast<PyTypeObject*>(t.identity(a.args[0])), a.args[1], a.args[2], a.args[3], {{}, a.kwargs});
 }
 
 // type.__init__(cls, name, bases, namespace): says how it may be called, and does nothing.
 Value* typeInit(Trace& t, CallArgs& a) {
   if (a.args.size() == 2 && !a.kwargs.empty()) raise(t, PyExc_TypeError, "type.__init__() takes no keyword arguments");
   if (a.args.size() != 2 && a.args.size() != 4) raise(t, PyExc_TypeError, "type.__init__() takes 1 or 3 arguments");
+  return t.none();
+}
+
+// type.__setattr__(cls, name, value) and type.__delattr__(cls, name)
+Value* typeSetattr(Trace& t, CallArgs& a) {
+  noKeywords(a);
+  PyObject* cls = !a.args.empty() && isReal(a.args[0]) ? realObject(a.args[0]) : nullptr;
+  PyObject* name = a.args.size() > 1 ? t.constant(a.args[1]) : nullptr;
+  if (!cls || !PyType_Check(cls) || !name || !PyUnicode_Check(name)) throw WrongArguments{};
+  if (!t.localClass(cls)) unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class that exists");
+  setClassAttr(t, reinterpret_cast<PyTypeObject*>(cls), name, a.args.size() > 2 ? a.args[2] : nullptr);
   return t.none();
 }
 
@@ -303,12 +313,27 @@ ObjectRef realCallable(Trace& t, Value* v) {
   return nullptr;
 }
 
+// The function's defaults are in every call what they are now.
+void guardDefaults(Trace& t, PyObject* function) {
+  if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
+  if (!PyFunction_Check(function)) return;
+  for (const char* name : {"__defaults__", "__kwdefaults__"}) {
+    ObjectRef held = checked(PyObject_GetAttr(function, interned(name)));
+    t.facts.identityIs(t.sources.attr(t.sources.pinned(function), interned(name)), held.get());
+  }
+}
+
 // A signature says how a callable may be called: made by Python itself from the real callable, used as a constant.
 Value* inspectSignature(Trace& t, CallArgs& a) {
   static PyObject* signature = importedObject("inspect", "signature");
   expectArgs(a, 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
-  if (!callable) unsupported(BreakReason::SignatureCall, "the signature of " + describe(a.args[0]));
+  // What the trace made is looked at by the code of inspect.
+  if (!callable || t.models.count(callable.get())) return inlineFunction(t, pinnedValue(t, signature), a);
+  if (PyType_Check(callable.get()))
+    for (const char* name : {"__init__", "__new__", "__signature__"})
+      if (PyObject* found = lookUp(t, reinterpret_cast<PyTypeObject*>(callable.get()), interned(name))) guardDefaults(t, found);
+  guardDefaults(t, callable.get());
   return t.real(native(t, PyObject_CallOneArg(signature, callable.get())));
 }
 
@@ -410,6 +435,8 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.type.mro", typeMro);
   table.add("builtins.type.__new__", typeNew);
   table.addType(&PyType_Type, "__init__", typeInit);
+  table.addType(&PyType_Type, "__setattr__", typeSetattr);
+  table.addType(&PyType_Type, "__delattr__", typeSetattr);
   table.add("inspect.signature", inspectSignature);
   table.add("functools.partial", makePartial);
   table.add("functools.partial.__call__", partialCall);

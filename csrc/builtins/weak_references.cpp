@@ -1,6 +1,9 @@
 // weakref: references to existing objects, and what they point to.
+#include <algorithm>
+
 #include "base/lookup.h"
 #include "builtins/table.h"
+#include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/references.h"
 
@@ -14,12 +17,35 @@ Value* madeReferent(Value* v) {
   return i && i->lateText ? i->lateText->args.at(0) : nullptr;
 }
 
+// An object of the trace: CPython has one reference without a callback for it.
+Value* referenceTo(Trace& t, InstanceValue* object) {
+  for (const auto& owned : t.arena())
+    if (madeReferent(owned.get()) == object) return owned.get();
+  auto* made = t.make<InstanceValue>();
+  made->type = &_PyWeakref_RefType;
+  made->lateText = std::make_unique<LateCall>(LateCall{reinterpret_cast<PyObject*>(&_PyWeakref_RefType), {object}, {}});
+  return made;
+}
+
+// Whether a frame has the object itself: it lives.
+bool isAlive(const Trace& t, const Value* object) {
+  for (const FrameState* f = t.frame; f; f = f->parent) {
+    auto has = [&](const std::vector<Value*>& values) {
+      return std::any_of(values.begin(), values.end(),
+                         [&](Value* v) { return v == object || (v && v->kind == Kind::Cell && as<CellValue>(v)->contents == object); });
+    };
+    if (has(f->locals) || has(f->stack)) return true;
+  }
+  return false;
+}
+
 // weakref.ref(object) of an object that exists: made when it leaves the frame. CPython has one such reference for an object; one is made
 // now too, so that the program cannot drop the object unseen.
 Value* makeReference(Trace& t, CallArgs& a) {
   Value* v = a.args.size() == 1 && a.kwargs.empty() ? a.args[0] : nullptr;
   if (v && !PyType_SUPPORTS_WEAKREFS(t.typeOf(v)))
     raise(t, PyExc_TypeError, std::string("cannot create weak reference to '") + t.typeOf(v)->tp_name + "' object");
+  if (v && v->kind == Kind::Instance && !v->source && !as<InstanceValue>(v)->real) return referenceTo(t, as<InstanceValue>(v));
   PyObject* object = v && v->kind == Kind::Instance && v->source ? as<InstanceValue>(v)->real.get() : nullptr;
   if (!object) unsupported(BreakReason::ObjectConstruction, "making a weak reference to an object that is not known before, or with a callback");
   t.typeOf(v);
@@ -35,7 +61,10 @@ Value* makeReference(Trace& t, CallArgs& a) {
 Value* weakReferent(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   Value* v = a.args[0];
-  if (Value* object = madeReferent(v)) return object;
+  if (Value* object = madeReferent(v)) {
+    if (!object->source && !isAlive(t, object)) unsupported(BreakReason::UnknownFunction, "calling a weak reference to an object that may have died");
+    return object;
+  }
   auto* heap = dynamic_cast<HeapValue*>(v);
   PyObject* reference = isReal(v) ? realObject(v) : heap ? heap->real.get() : nullptr;
   if (!reference || !PyWeakref_CheckRef(reference) || !v->source) unsupported(BreakReason::UnknownFunction, "calling a weak reference");

@@ -189,9 +189,18 @@ static PyObject* itemOf(PyObject* tuple, int i) {
   return tuple && PyTuple_CheckExact(tuple) && i >= 0 && i < PyTuple_GET_SIZE(tuple) ? PyTuple_GET_ITEM(tuple, i) : NULL;
 }
 
+typedef struct {
+  PyObject_HEAD PyObject* mapping;
+} MappingProxy;
+
 PyObject* iteratorPart(PyObject* it, int part) {
   PyTypeObject* type = Py_TYPE(it);
   PyObject* found = NULL;
+  if (type == &PyDictProxy_Type) {
+    if (part == kProxyMapping) found = ((MappingProxy*)it)->mapping;
+    Py_XINCREF(found);
+    return found;
+  }
   switch (iteratorShape(type)) {
     case kIteratorZip: found = itemOf(((Zip*)it)->iterators, part); break;
     case kIteratorMap: found = part == 0 ? ((Map*)it)->function : itemOf(((Map*)it)->iterators, part - 1); break;

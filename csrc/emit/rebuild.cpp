@@ -517,6 +517,11 @@ void Rebuilder::makeBoundMethod(BoundMethodValue* m) {
       a.call(1);
     }
     a.call(2);
+  } else if (isReal(m->function) && PyFunction_Check(realObject(m->function)) &&
+             isOwnLibrary(reinterpret_cast<PyFunctionObject*>(realObject(m->function))->func_globals, "__name__")) {
+    // The object of the library has a method of that name.
+    load(m->self);
+    a.loadAttr(PyUnicode_AsUTF8(reinterpret_cast<PyFunctionObject*>(realObject(m->function))->func_name));
   } else {
     a.loadConst(asObject(&PyMethod_Type));
     loadAll({m->function, m->self});

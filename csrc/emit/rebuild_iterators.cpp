@@ -495,6 +495,10 @@ bool Rebuilder::makeStandIn(InstanceValue* i) {
     }
     load(field("target"));
     a.call(2);
+  } else if (PyObject* parts = PyDict_GetItemString(typeDict(i->type), "__made_of__")) {
+    a.loadConst(PyDict_GetItemString(typeDict(i->type), "__made_by__"));
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(parts); k++) load(field(PyUnicode_AsUTF8(PyTuple_GET_ITEM(parts, k))));
+    a.call(static_cast<int>(PyTuple_GET_SIZE(parts)));
   } else {
     return false;
   }

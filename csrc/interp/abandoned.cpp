@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpython/compat.h"
 #include "cpython/iterators.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -177,13 +178,35 @@ PyTypeObject* finalizedType(PyObject* object) {
   return nullptr;
 }
 
+namespace {
+
+// The type of the existing object v, or of one that it holds, that may run code when it dies; null: there is none.
+PyTypeObject* finalizedTypeOf(const Value* v) {
+  if (!v->source) return nullptr;
+  const auto* heap = v->kind == Kind::Instance || v->kind == Kind::Tuple ? static_cast<const HeapValue*>(v) : nullptr;
+  PyObject* object = isReal(v) ? realObject(v) : heap ? heap->real.get() : nullptr;
+  return object ? finalizedType(object) : nullptr;
+}
+
+[[noreturn]] void refuseToDrop(PyTypeObject* type) {
+  unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
+}
+
+}  // namespace
+
 void checkOverwritten(Trace& t, Value* old) {
   if (!old || old->kind == Kind::Tensor) return;
   if (old->kind == Kind::Generator) return checkDropped(t, old);
-  auto* heap = old->kind == Kind::Instance || old->kind == Kind::Tuple ? as<HeapValue>(old) : nullptr;
-  PyObject* object = isReal(old) ? realObject(old) : heap ? heap->real.get() : nullptr;
-  if (PyTypeObject* type = object && old->source ? finalizedType(object) : nullptr)
-    unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
+  if (PyTypeObject* type = finalizedTypeOf(old)) refuseToDrop(type);
+}
+
+void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame) {
+  if (!v->source || v->source->kind != SourceKind::Local) return;
+  // Code of the program alone: what C code does at the end of an object is seen only by what breaks anyhow.
+  static PyObject* finalizer = PyUnicode_InternFromString("__del__");
+  PyTypeObject* type = finalizedTypeOf(v);
+  PyObject* code = type ? typeLookup(type, finalizer) : nullptr;
+  if (code && PyFunction_Check(code) && !isHeld(t, v, dyingFrame, nullptr)) refuseToDrop(type);
 }
 
 }  // namespace cdynamo

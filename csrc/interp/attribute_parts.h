@@ -17,6 +17,12 @@ inline bool isDataDescriptor(PyObject* d) { return Py_TYPE(d)->tp_descr_set != n
 // What a property says that lacks its getter, setter or deleter.
 [[noreturn]] void propertyError(Trace& t, PyObject* property, PyTypeObject* type, const char* part);
 
+// The attributes that an existing threading.local has in this thread; null where object is none.
+DictValue* threadDict(Trace& t, Value* object);
+
+// What an existing mappingproxy shows; null where v is none.
+Value* mappingOfProxy(Trace& t, Value* v);
+
 // Writes to a place of the instance that is no entry of its dictionary; value null: deleted.
 void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value);
 

@@ -23,6 +23,8 @@ void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
 
 namespace {
 
+bool isMadeClass(Trace& t, Value* v) { return isReal(v) && PyType_Check(realObject(v)) && t.localClass(realObject(v)); }
+
 // What calls of the function read. False for all other attributes.
 bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Value* value) {
   bool none = !value || isReal(value, Py_None);
@@ -42,6 +44,17 @@ bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Valu
   return false;
 }
 
+// An existing function has that name or text already: guarded, and nothing to do.
+bool isKept(Trace& t, Value* function, PyObject* name, Value* value) {
+  std::string attribute = textOf(name);
+  if (attribute != "__name__" && attribute != "__qualname__" && attribute != "__doc__" && attribute != "__module__") return false;
+  PyObject* constant = t.constant(value);
+  ObjectRef held = checked(PyObject_GetAttr(realObject(function), name));
+  if (!constant || !PyUnicode_CheckExact(constant) || !PyUnicode_CheckExact(held.get()) || PyUnicode_Compare(held.get(), constant) != 0) return false;
+  t.facts.equalsConstant(t.sources.attr(t.sources.pinned(t.identity(function)), name), t.keep(std::move(held)));
+  return true;
+}
+
 // An attribute of a real object that the trace does not model otherwise. False: it cannot be followed.
 bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   PyObject* real = realObject(object);
@@ -55,7 +68,7 @@ bool setRealAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     if (textOf(name) == "__cause__") setRealAttr(t, object, interned("__suppress_context__"), t.boolean(true));
     attributes = t.exceptionAttributes(real);
   } else {
-    if (d && isDataDescriptor(d)) return false;
+    if (d && isDataDescriptor(d)) return value && isKept(t, object, name, value);
     PyObject* dict = object->source ? instanceDict(real) : nullptr;
     if (!dict) return false;
     attributes = as<DictValue>(t.wrap(dict, t.sources.instanceDict(object->source)));
@@ -128,8 +141,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         attributeError(t, object, name);
       return;
     }
-    if (isReal(object) && PyType_Check(realObject(object)) && t.localClass(realObject(object)))
-      return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
+    if (isMadeClass(t, object)) return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
     if (object->kind == Kind::Tuple || object->kind == Kind::List || object->kind == Kind::Dict || object->kind == Kind::Set) {
       // No room for attributes: CPython says so in the words of the type.
@@ -144,7 +156,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
       }
     }
-    if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : nullptr)
+    if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : threadDict(t, object))
       if (PyObject* d = lookUp(t, t.typeOf(object), name); !d || !isDataDescriptor(d)) {
         DictKey key = t.keyOf(t.realShared(name));
         if (value) return t.dictSet(attributes, key, value);
@@ -235,7 +247,7 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
     Value* d = t.wrap(dict, t.sources.pinned(dict));
     return t.dictSet(as<DictValue>(d), t.keyOf(t.realShared(name)), value);
   }
-  if (object->kind == Kind::Instance) {
+  if (object->kind == Kind::Instance || isMadeClass(t, object)) {
     if (Value* setter = customSetter(t, object, "__setattr__")) {
       t.tail = tail;
       call(t, setter, {{t.realShared(name), value}, {}});
@@ -248,7 +260,7 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 
 void delAttr(Trace& t, Value* object, PyObject* name) {
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  if (object->kind == Kind::Instance) {
+  if (object->kind == Kind::Instance || isMadeClass(t, object)) {
     if (Value* setter = customSetter(t, object, "__delattr__")) {
       t.tail = tail;
       call(t, setter, {{t.realShared(name)}, {}});

@@ -44,6 +44,12 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
         if (!PyDict_GetItemWithError(typeDict(type), name)) setClassAttr(t, type, name, t.dict());
         return pinnedValue(t, PyDict_GetItemWithError(typeDict(type), name));
       }
+      if (attribute == "__dict__" && !t.localClass(type)) {
+        // A proxy of the dict of an existing class: what is read of it is guarded as with any dict.
+        InstanceValue* proxy = makeInstance(t, reinterpret_cast<PyTypeObject*>(importedObject("cdynamo._stand_ins", "mappingproxy")));
+        t.dictSet(t.dictOf(proxy), t.keyOf(t.realShared(interned("_mapping"))), pinnedValue(t, typeDict(type)));
+        return proxy;
+      }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
       if (!held) raiseCurrent(t);
       // __dict__, __mro__, __name__, ...: read as they are now; the type's version stands for them.
@@ -341,6 +347,11 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       if (type == &PySuper_Type) return superAttr(t, superValue(t, object), name);
       if (PyFunction_Check(real) || type->tp_getattro == PyObject_GenericGetAttr || type->tp_getattro == nullptr)
         return genericGetAttr(t, object, type, name);
+      if (DictValue* attributes = threadDict(t, object)) {
+        if (lookUp(t, type, name))
+          unsupported(BreakReason::UnsupportedAttribute, std::string("attribute '") + textOf(name) + "' of a threading.local");
+        return t.dictGetName(attributes, name);
+      }
       // C types with their own attribute code: an answer that is C data can still be read.
       if (!object->source || isOpaqueReadable(real)) {
         ObjectRef held = ObjectRef::steal(PyObject_GetAttr(real, name));

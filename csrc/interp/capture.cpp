@@ -428,7 +428,9 @@ class Capture {
         Suspension suspension = suspend(t, frames);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
-        eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop;
+        // A return cannot be run apart from its frame, whose locals die with it.
+        eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop ||
+                      frames.back()->code->at(frames.back()->ip).op == Op::ReturnValue;
         return finish(t, std::move(emitted), std::move(suspension.frames), "graph_break", globals, gradAtEntry, start);
       } catch (Unsupported& second) {
         refused = second.what;

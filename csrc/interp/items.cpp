@@ -5,6 +5,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
 #include "interp/local_classes.h"
@@ -43,7 +44,10 @@ DictValue* mergedAsDict(Trace& t, Value* v) {
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
 Value* pythonSpecial(Trace& t, Value* v, const char* name) {
-  if (v->kind != Kind::Instance) return nullptr;
+  if (isReal(v) && PyType_Check(realObject(v)) && Py_TYPE(realObject(v)) != &PyType_Type)
+    t.identity(v);  // a class asks its metaclass
+  else if (v->kind != Kind::Instance)
+    return nullptr;
   Value* method = specialMethod(t, v, name);
   if (!method) return nullptr;
   auto* bound = method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
@@ -251,6 +255,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
       unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
+    if (Value* mapping = mappingOfProxy(t, container)) return getItem(t, mapping, key);
     if (Py_TYPE(object) == &PyDictProxy_Type && !container->source) {
       PyObject* ck = t.constant(key);
       if (ck) return t.real(native(t, PyObject_GetItem(object, ck)));
@@ -367,7 +372,10 @@ void delItem(Trace& t, Value* container, Value* key) {
   }
   checkModelled(t, container, "deleting an item of",
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
-  raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object doesn't support item deletion");
+  const PyNumberMethods* number = t.typeOf(key)->tp_as_number;
+  raise(t, PyExc_TypeError,
+        std::string("'") + t.typeOf(container)->tp_name + "' object " + (number && number->nb_index ? "doesn't" : "does not") +
+            " support item deletion");
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
@@ -412,6 +420,7 @@ Py_ssize_t length(Trace& t, Value* v) {
     if (n < 0) raiseCurrent(t);
     return n;
   }
+  if (Value* mapping = mappingOfProxy(t, v)) return length(t, mapping);
   if (isReal(v)) unsupported(BreakReason::UnsupportedLength, "the length of " + describe(v));
   checkModelled(t, v, "the length of",
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_length || s.sq_length; });
@@ -464,8 +473,7 @@ bool contains(Trace& t, Value* container, Value* item) {
       raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
     if (c && PyBytes_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
       raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + t.typeOf(item)->tp_name + "'");
-    if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && container->source)
-      unsupported(BreakReason::UnsupportedIndexing, "reading " + describe(container));
+    if (Value* mapping = mappingOfProxy(t, container)) return contains(t, mapping, item);
     if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {
       int found = PySequence_Contains(realObject(container), ci);
       if (found < 0) raiseCurrent(t);

@@ -4,6 +4,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
@@ -124,6 +125,7 @@ Value* iterate(Trace& t, Value* v) {
       it->type = Py_TYPE(real.get());
       return it;
     }
+    if (Value* mapping = mappingOfProxy(t, v)) return iterate(t, mapping);
     if (Py_TYPE(object) == &PyDictProxy_Type && !v->source) {
       ObjectRef items = native(t, PySequence_List(object));
       std::vector<Value*> values;

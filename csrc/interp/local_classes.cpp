@@ -36,9 +36,16 @@ bool isPlainMeta(Trace& t, PyTypeObject* meta) {
   return meta == &PyType_Type || meta == abcMeta() || inherits(t, meta, {"__new__", "__init__", "__prepare__", "__call__", "mro"});
 }
 
+// What runs for a new subclass is nothing, or code of the library that looks at that class alone: CPython runs it for the model, and again
+// where the class is made.
 bool hasPlainSubclassHook(Trace& t, PyTypeObject* base) {
   static PyObject* name = named("__init_subclass__");
-  return lookUp(t, base, name) == typeLookup(&PyBaseObject_Type, name);
+  static auto hookOf = [](const char* module, const char* type) {
+    return typeLookup(reinterpret_cast<PyTypeObject*>(importedObject(module, type)), name);
+  };
+  static PyObject *ofEnum = hookOf("enum", "Enum"), *ofGeneric = hookOf("typing", "Generic");
+  PyObject* hook = lookUp(t, base, name);
+  return hook == typeLookup(&PyBaseObject_Type, name) || hook == ofEnum || hook == ofGeneric;
 }
 
 // A class whose bases have an __init_subclass__ of the program, which is traced: made below a base whose hook does nothing, and then put
@@ -96,6 +103,14 @@ ObjectRef modelOf(Trace& t, Value* v) {
   switch (v->kind) {
     case Kind::Function: return modelFunction(t, as<FunctionValue>(v));
     case Kind::Property: return modelProperty(t, as<PropertyValue>(v));
+    case Kind::Tuple: {
+      auto* tuple = as<TupleValue>(v);
+      if (tuple->type != &PyTuple_Type || tuple->source) break;
+      ObjectRef made = checked(PyTuple_New(static_cast<Py_ssize_t>(tuple->items.size())));
+      for (size_t i = 0; i < tuple->items.size(); i++)
+        PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), modelOf(t, tuple->items[i]).release());
+      return standsFor(t, std::move(made), v);
+    }
     case Kind::Super: {
       // One without an object is bound where it is read.
       auto* super = as<SuperValue>(v);
@@ -103,7 +118,7 @@ ObjectRef modelOf(Trace& t, Value* v) {
       return standsFor(t, checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PySuper_Type), reinterpret_cast<PyObject*>(super->thisClass))), v);
     }
     case Kind::Real:
-      if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set) {
+      if (Py_TYPE(realObject(v))->tp_descr_get || Py_TYPE(realObject(v))->tp_descr_set || !v->source) {
         t.identity(v);
         return standsFor(t, ObjectRef::share(realObject(v)), v);
       }
@@ -198,8 +213,7 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
 
 Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names, CallArgs keywords = {}) {
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
-  if (meta != abcMeta() && (PyType_IsSubtype(meta, abcMeta()) || !inherits(t, meta, {"mro"})))
-    unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
+  if (!inherits(t, meta, {"mro"})) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   bool hooked = false;
   for (PyTypeObject* base : bases) {
     hooked = hooked || !hasPlainSubclassHook(t, base);
@@ -207,7 +221,7 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
     if (hooked && (meta != &PyType_Type || !hasInstanceDict(base)))
       unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
   }
-  if (!hooked && !keywords.kwargs.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
+  if (!hooked && !keywords.kwargs.empty() && !bases.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
@@ -262,6 +276,8 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
         raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
       }
     }
+  if (!hooked && !keywords.kwargs.empty())
+    raise(t, PyExc_TypeError, std::string(PyUnicode_AsUTF8(name)) + ".__init_subclass__() takes no keyword arguments");
   if (hooked) {
     auto* type = reinterpret_cast<PyTypeObject*>(model);
     call(t, getAttr(t, t.make<SuperValue>(type, cls, type), "__init_subclass__"), std::move(keywords));
@@ -269,9 +285,26 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   return cls;
 }
 
+// What stands for a base that is no class: what its __mro_entries__ gives.
+std::vector<Value*> resolvedBases(Trace& t, const std::vector<Value*>& stated) {
+  static PyObject* name = named("__mro_entries__");
+  std::vector<Value*> bases;
+  for (Value* v : stated) {
+    Value* entries = isReal(v) && PyType_Check(realObject(v)) ? nullptr : getAttrOrNull(t, v, name);
+    if (!entries) {
+      bases.push_back(v);
+      continue;
+    }
+    Value* given = call1(t, entries, t.tuple(stated));
+    if (!PyType_FastSubclass(t.typeOf(given), Py_TPFLAGS_TUPLE_SUBCLASS)) raise(t, PyExc_TypeError, "__mro_entries__ must return a tuple");
+    for (Value* base : itemsOf(t, given)) bases.push_back(base);
+  }
+  return bases;
+}
+
 }  // namespace
 
-Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names) {
+Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names, CallArgs keywords) {
   PyObject* text = t.constant(name);
   // What is no str, tuple or dict, CPython names in its message.
   if (!text || !PyUnicode_Check(text))
@@ -282,7 +315,7 @@ Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value*
   std::vector<Value*> baseValues = itemsOf(t, bases);
   PyTypeObject* winner = metaclassOf(meta, basesOf(t, baseValues));
   if (winner && winner != meta) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + winner->tp_name);
-  return createClass(t, meta, text, baseValues, asDict(names));
+  return createClass(t, meta, text, baseValues, asDict(names), std::move(keywords));
 }
 
 Value* buildClass(Trace& t, CallArgs& args) {
@@ -290,7 +323,8 @@ Value* buildClass(Trace& t, CallArgs& args) {
   if (args.args.size() < 2 || args.args[0]->kind != Kind::Function) unsupported(BreakReason::ClassStatement, "__build_class__ called by the program");
   auto* body = as<FunctionValue>(args.args[0]);
   PyObject* name = t.constant(args.args[1]);
-  std::vector<Value*> baseValues(args.args.begin() + 2, args.args.end());
+  const std::vector<Value*> stated(args.args.begin() + 2, args.args.end());
+  std::vector<Value*> baseValues = resolvedBases(t, stated);
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   PyTypeObject* meta = &PyType_Type;
   if (metaValue) {
@@ -307,22 +341,39 @@ Value* buildClass(Trace& t, CallArgs& args) {
   // Each draws a number from a counter that backends draw from too.
   static auto* functionMeta = reinterpret_cast<PyTypeObject*>(importedObject("torch.autograd.function", "FunctionMeta"));
   if (PyType_IsSubtype(meta, functionMeta)) unsupported(BreakReason::ClassStatement, "a torch.autograd.Function made in the function");
-  if (PyType_IsSubtype(meta, abcMeta()) && !plain) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
   DictValue* names = t.dict();
   CallArgs given{{args.args[1], t.tuple(baseValues)}, args.kwargs};
+  static PyObject* statedName = named("__orig_bases__");
   Value* metaclass = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
   if (!inherits(t, meta, {"__prepare__"})) {
     static PyObject* prepare = named("__prepare__");
     names = asDict(call(t, getAttr(t, metaclass, prepare), given));
-    if (!names || names->type != &PyDict_Type || names->real) unsupported(BreakReason::ClassStatement, "a class whose __prepare__ gives no new dict");
+    if (!names || names->real || PyType_IsSubtype(names->type, &PyODict_Type))
+      unsupported(BreakReason::ClassStatement, "a class whose __prepare__ gives no new dict");
   }
   FrameState* f = newFrame(t, decode(reinterpret_cast<PyCodeObject*>(body->code)), body, body->globals, body->closure);
   f->names = names;
   runFrame(t, *f);
   t.recycleFrame(f);
+  if (baseValues != stated) setItem(t, holderOf(names), t.realShared(statedName), t.tuple(stated));
   if (plain) return createClass(t, meta, name, baseValues, names, {{}, args.kwargs});
-  given.args.push_back(names);
+  given.args.push_back(holderOf(names));
   return call(t, metaclass, std::move(given));
+}
+
+Value* doToClass(Trace& t, PyObject* function, CallArgs& args) {
+  LocalClass* record = isReal(args.args.at(0)) ? t.localClass(realObject(args.args[0])) : nullptr;
+  std::vector<PyObject*> values;
+  for (Value* v : args.args) {
+    if (!record || !isReal(v)) unsupported(BreakReason::ClassStatement, "a change of a class that exists, or with computed arguments");
+    values.push_back(t.identity(v));
+  }
+  Value* result = t.real(native(t, PyObject_Vectorcall(function, values.data(), values.size(), nullptr)));
+  LocalClass::Entry entry{ObjectRef{}, t.realShared(function)};
+  entry.args.assign(args.args.begin() + 1, args.args.end());
+  record->writes.push_back(std::move(entry));
+  t.journal.onRollback([record] { record->writes.pop_back(); });
+  return result;
 }
 
 Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {
@@ -372,6 +423,29 @@ void refuseStandIns(Trace& t, PyTypeObject* type) {
 
 }  // namespace
 
+void refuseComputedFields(Trace& t, PyObject* cls) {
+  PyObject *key, *held;
+  auto refuse = [&](PyObject* object) {
+    auto found = object ? t.models.find(object) : t.models.end();
+    if (found == t.models.end() || isReal(found->second, object)) return;
+    auto* heap = dynamic_cast<HeapValue*>(found->second);
+    if (!heap || heap->real.get() != object) unsupported(BreakReason::ClassStatement, "a dataclass with slots and computed defaults");
+  };
+  PyObject* hints = PyDict_GetItemString(typeDict(reinterpret_cast<PyTypeObject*>(cls)), "__annotations__");
+  for (Py_ssize_t at = 0; PyDict_Next(typeDict(reinterpret_cast<PyTypeObject*>(cls)), &at, &key, &held);) {
+    if (!hints || PyDict_Contains(hints, key) != 1) continue;
+    if (std::strcmp(Py_TYPE(held)->tp_name, "Field") != 0) {
+      refuse(held);
+      continue;
+    }
+    for (const char* part : {"default", "default_factory"}) {
+      ObjectRef value = ObjectRef::steal(PyObject_GetAttrString(held, part));
+      if (!value) PyErr_Clear();
+      refuse(value.get());
+    }
+  }
+}
+
 Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
   Value* cls = args.args.at(0);
   LocalClass* record = isReal(cls) ? t.localClass(realObject(cls)) : nullptr;
@@ -398,15 +472,31 @@ Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args) {
   return cls;
 }
 
+namespace {
+
+// The bases are these already.
+bool hasBases(Trace& t, PyTypeObject* type, Value* value) {
+  if (!PyType_FastSubclass(t.typeOf(value), Py_TPFLAGS_TUPLE_SUBCLASS)) return false;
+  std::vector<Value*> items = itemsOf(t, value);
+  bool same = static_cast<Py_ssize_t>(items.size()) == PyTuple_GET_SIZE(type->tp_bases);
+  for (size_t i = 0; same && i < items.size(); i++) same = isReal(items[i], PyTuple_GET_ITEM(type->tp_bases, static_cast<Py_ssize_t>(i)));
+  return same;
+}
+
+}  // namespace
+
 void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
   PyObject* onMeta = lookUp(t, Py_TYPE(type), name);
-  const bool annotations = PyUnicode_CompareWithASCIIString(name, "__annotations__") == 0;  // kept in the class's namespace
-  if ((onMeta && Py_TYPE(onMeta)->tp_descr_set && !annotations) || !inherits(t, Py_TYPE(type), {"__setattr__", "__delattr__"}))
-    unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class");
   auto* object = reinterpret_cast<PyObject*>(type);
+  if (value && is(name, "__bases__") && hasBases(t, type, value)) return;
+  const bool text =
+      value && (is(name, "__qualname__") || is(name, "__name__") || is(name, "__module__") || is(name, "__doc__")) && t.isConstant(value);
+  const bool kept = text || is(name, "__annotations__");  // a setter of type that puts it into the class
+  if (onMeta && Py_TYPE(onMeta)->tp_descr_set && !kept)
+    unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class");
   LocalClass* record = t.localClass(object);
-  ObjectRef before = ObjectRef::share(PyDict_GetItemWithError(typeDict(type), name));
-  ObjectRef held = value ? modelOf(t, value) : ObjectRef{};
+  ObjectRef before = text ? checked(PyObject_GetAttr(object, name)) : ObjectRef::share(PyDict_GetItemWithError(typeDict(type), name));
+  ObjectRef held = text ? ObjectRef::share(t.constant(value)) : value ? modelOf(t, value) : ObjectRef{};
   if (PyType_Type.tp_setattro(object, name, held.get()) < 0) raiseCurrent(t);
   record->writes.push_back({ObjectRef::share(name), value});
   t.writes++;

@@ -9,11 +9,15 @@ inline bool isPythonFunction(const Value* v) { return v->kind == Kind::Function 
 // __build_class__(body, name, *bases, metaclass=..., **keywords)
 Value* buildClass(Trace& t, CallArgs& args);
 // metaclass(name, bases, namespace)
-Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names);
+Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names, CallArgs keywords = {});
 // factory(*args, **kwargs) with constants, which makes a class and does nothing else.
 Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args);
 // decorator(class, *args), which changes the class; null where the trace did not make it.
 Value* decorateClass(Trace& t, PyObject* decorator, CallArgs& args);
+// function(cls, *args), which changes a class that the trace made and gives a constant.
+Value* doToClass(Trace& t, PyObject* function, CallArgs& args);
+// Breaks where a field of the class, which is to be a dataclass, has a default that only stands for a value of the trace.
+void refuseComputedFields(Trace& t, PyObject* cls);
 // Sets or deletes (value null) an attribute of a class that the trace made.
 void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value);
 

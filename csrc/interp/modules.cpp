@@ -111,8 +111,8 @@ Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject*
 
 bool isOpaqueReadable(PyObject* object) {
   std::string name = Py_TYPE(object)->tp_name;
-  return name == "torch.finfo" || name == "torch.iinfo" || name == "torch.Generator" || isTorchConstantType(Py_TYPE(object)) ||
-         isTorchOperatorType(Py_TYPE(object));
+  return Py_TYPE(object) == &Py_GenericAliasType || name == "torch.finfo" || name == "torch.iinfo" || name == "torch.Generator" ||
+         isTorchConstantType(Py_TYPE(object)) || isTorchOperatorType(Py_TYPE(object));
 }
 
 }  // namespace cdynamo

@@ -117,8 +117,10 @@ void handleReturnValue(Trace& t, FrameState& f, const Instr&) {
   for (Value* v : f.locals)
     if (v && v != f.top()) checkLeft(t, v, f);
   f.result = f.pop();
-  for (Value* v : f.locals)
+  for (Value* v : f.locals) {
     if (v && v != f.result && (v->kind == Kind::Generator || v->kind == Kind::Iterator)) dropped(t, v, &f);
+    if (v && f.parent && !f.generator) checkLetGo(t, v, &f);
+  }
   f.signal = Signal::Returned;
 }
 

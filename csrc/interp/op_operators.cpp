@@ -2,6 +2,7 @@
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -106,6 +107,7 @@ void handleLoadAttr(Trace& t, FrameState& f, const Instr& in) {
     Value* v = read ? callLast(t, std::move(read), ReturnTo::Attribute) : getAttr(t, object, in.object);
     f.pop();
     f.push(v);
+    checkLetGo(t, object);
   } catch (Raised& raised) {
     if (read && isA(t, raised.exception, PyExc_AttributeError)) noteAttribute(t, raised.exception, object, in.object);
     throw;

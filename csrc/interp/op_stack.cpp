@@ -11,7 +11,7 @@ void handleNop(Trace&, FrameState&, const Instr&) {}
 void handleResume(Trace&, FrameState&, const Instr&) {}
 void handlePopTop(Trace& t, FrameState& f, const Instr&) {
   Value* v = f.pop();
-  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return;
+  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return checkLetGo(t, v);
   checkDropped(t, v);
   dropped(t, v);
 }
@@ -121,30 +121,51 @@ void handleDeleteGlobal(Trace& t, FrameState& f, const Instr& in) {
   if (!t.dictDelete(f.globalsDict, t.keyOf(t.realShared(in.object)))) nameError(t, in.object);
 }
 
+namespace {
+
+// A name of a class body; null: not there. Where __prepare__ gave an object of a subclass of dict, that is asked.
+Value* nameInBody(Trace& t, FrameState& f, PyObject* name) {
+  if (!f.names) return nullptr;
+  if (!f.names->holder) return t.dictGetName(f.names, name);
+  try {
+    return getItem(t, f.names->holder, t.realShared(name));
+  } catch (Raised& raised) {
+    if (!isA(t, raised.exception, PyExc_KeyError)) throw;
+    return nullptr;
+  }
+}
+
+void storeInBody(Trace& t, FrameState& f, PyObject* name, Value* v) {
+  if (f.names && f.names->holder) return setItem(t, f.names->holder, t.realShared(name), v);
+  t.dictSet(f.names ? f.names : f.globalsDict, t.keyOf(t.realShared(name)), v);
+}
+
+}  // namespace
+
 void handleLoadName(Trace& t, FrameState& f, const Instr& in) {
-  if (f.names)
-    if (Value* v = t.dictGetName(f.names, in.object)) return f.push(v);
+  if (Value* v = nameInBody(t, f, in.object)) return f.push(v);
   handleLoadGlobal(t, f, in);
 }
 
-void handleStoreName(Trace& t, FrameState& f, const Instr& in) {
-  Value* v = f.pop();
-  t.dictSet(f.names ? f.names : f.globalsDict, t.keyOf(t.realShared(in.object)), v);
-}
+void handleStoreName(Trace& t, FrameState& f, const Instr& in) { storeInBody(t, f, in.object, f.pop()); }
 
 void handleDeleteName(Trace& t, FrameState& f, const Instr& in) {
+  if (f.names && f.names->holder) {
+    if (!nameInBody(t, f, in.object)) nameError(t, in.object);
+    return delItem(t, f.names->holder, t.realShared(in.object));
+  }
   if (!t.dictDelete(f.names ? f.names : f.globalsDict, t.keyOf(t.realShared(in.object)))) nameError(t, in.object);
 }
 
 void handleLoadLocals(Trace&, FrameState& f, const Instr&) {
   if (!f.names) unsupported(BreakReason::UnsupportedOpcode, "the locals of a module body");
-  f.push(f.names);
+  f.push(holderOf(f.names));
 }
 
 void handleSetupAnnotations(Trace& t, FrameState& f, const Instr&) {
   if (!f.names) unsupported(BreakReason::UnsupportedOpcode, "annotations of a module body");
   static PyObject* name = PyUnicode_InternFromString("__annotations__");
-  if (!t.dictGetName(f.names, name)) t.dictSet(f.names, t.keyOf(t.realShared(name)), t.dict());
+  if (!nameInBody(t, f, name)) storeInBody(t, f, name, t.dict());
 }
 
 void handleLoadFromDictOrGlobals(Trace& t, FrameState& f, const Instr& in) {
@@ -195,9 +216,8 @@ void handleLoadClosure(Trace&, FrameState& f, const Instr& in) { f.push(f.locals
 void handleLoadDeref(Trace& t, FrameState& f, const Instr& in) { f.push(derefOrRaise(t, f, in.arg)); }
 
 void handleLoadClassDeref(Trace& t, FrameState& f, const Instr& in) {
-  if (f.names)
-    if (Value* v = t.dictGetName(f.names, f.code->localName(in.arg))) return f.push(v);
-  f.push(derefOrRaise(t, f, in.arg));
+  Value* v = nameInBody(t, f, f.code->localName(in.arg));
+  f.push(v ? v : derefOrRaise(t, f, in.arg));
 }
 
 void handleLoadFromDictOrDeref(Trace& t, FrameState& f, const Instr& in) {

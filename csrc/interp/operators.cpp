@@ -9,6 +9,7 @@
 #include "interp/protocol.h"
 #include "interp/ranges.h"
 #include "interp/references.h"
+#include "interp/special_methods.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -722,6 +723,8 @@ bool truth(Trace& t, Value* v) {
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
+      if (Value* method = pythonSpecial(t, v, "__bool__")) return truth(t, call(t, method, {}));
+      if (pythonSpecial(t, v, "__len__")) return length(t, v) != 0;
       if (!v->source || PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object)) {
         int answer = PyObject_IsTrue(object);
         if (answer < 0) raiseCurrent(t);

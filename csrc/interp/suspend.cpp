@@ -15,8 +15,11 @@ namespace cdynamo {
 
 namespace {
 
-// Methods of polyfill classes that stand for objects of the library, and those of async generators: what is carried are those objects.
+// Methods of polyfill classes that stand for objects of the library, what makes these, and methods of async generators: what is carried are
+// those objects.
 bool isStandInsMethod(const FrameState& f) {
+  static PyObject* standIns = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo._stand_ins")).release());
+  if (f.globals == standIns) return true;
   Value* self = f.locals.empty() || f.code->argcount() == 0 ? nullptr : f.locals[0];
   if (!self) return false;
   if (self->kind == Kind::Generator) return as<GeneratorValue>(self)->type == &PyAsyncGen_Type && isOwnLibrary(f.globals, "__name__");

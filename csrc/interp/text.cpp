@@ -7,6 +7,7 @@
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
+#include "interp/special_methods.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -138,6 +139,7 @@ Value* repr(Trace& t, Value* v) {
   if (isTensor(v) || isLateText(v) || isNumber(v) || showsAddress(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   if (isBeingShown(v)) unsupported(BreakReason::UnsupportedText, "the text of " + describe(v) + " inside of its own text");
+  if (Value* method = isReal(v) ? pythonSpecial(t, v, "__repr__") : nullptr) return call(t, method, {});
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
   if (Value* core = coreUnless(t, v, {"__repr__"})) return repr(t, core);
   if (++t.depth > t.options.maxInlineDepth) unsupported(BreakReason::RecursionLimit, "the text of a deeply nested object");
@@ -202,6 +204,10 @@ Value* str(Trace& t, Value* v) {
       for (const DictEntry& e : t.exceptionAttributes(realObject(v))->entries)
         if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
   }
+  if (isReal(v) && (pythonSpecial(t, v, "__str__") || pythonSpecial(t, v, "__repr__"))) {
+    Value* method = pythonSpecial(t, v, "__str__");
+    return method ? call(t, method, {}) : repr(t, v);
+  }
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"})) {
     // __str__ = int.__repr__, as in IntEnum
@@ -258,8 +264,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 2) v = repr(t, v);
   if (conversion == 3) {
     PyObject* c = t.snapshot(v);
-    if (!c) unsupported(BreakReason::UnsupportedText, "the ascii text of " + describe(v));
-    v = t.real(native(t, PyObject_ASCII(c)));
+    v = c ? t.real(native(t, PyObject_ASCII(c))) : call1(t, pinnedValue(t, importedObject("cdynamo.polyfills", "ascii")), v);
   }
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));

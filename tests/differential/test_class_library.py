@@ -244,7 +244,7 @@ def enum_errors(x):
     )
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def enum_members_mapping(x):
     return x + 1, list(Color.__members__)
 
@@ -541,7 +541,7 @@ def typing_constructs(x):
     )
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def type_hints(x):
     return x + 1, typing.get_type_hints(Config)["k"]
 

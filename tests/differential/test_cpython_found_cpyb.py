@@ -48,7 +48,7 @@ kind.register(int, lambda value: "int")
 # ---- functools ---------------------------------------------------------------------------------------------------------
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def dispatch_registers_between(x):
     @functools.singledispatch
     def named(value):

@@ -177,7 +177,7 @@ def run_in_a_context():
     return Setup(f, lambda: (t(3),))
 
 
-@scenario(skip="*")
+@scenario(captures=(1, 1))
 def a_thread_local():
     local = threading.local()
     local.scale = 2
