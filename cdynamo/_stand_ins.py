@@ -153,6 +153,35 @@ def _splitting(name):
     return method
 
 
+def byte_iterator(subject, at):
+    made = iter(subject or builtins.bytearray())
+    for _ in range(at):
+        next(made)
+    return made
+
+
+class _ByteIterator:
+    """Sees what is written to the array meanwhile; once at the end, always."""
+
+    stands_for = type(iter(builtins.bytearray()))
+    __made_by__ = byte_iterator
+    __made_of__ = ("_subject", "_at")
+
+    def __init__(self, subject):
+        self._subject = subject
+        self._at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._at >= len(self._subject):
+            self._subject, self._at = (), 0
+            raise StopIteration
+        self._at += 1
+        return self._subject[self._at - 1]
+
+
 class bytearray:
     stands_for = builtins.bytearray
     __made_by__ = builtins.bytearray
@@ -171,7 +200,7 @@ class bytearray:
         return len(self._data)
 
     def __iter__(self):
-        return iter(self._data)
+        return _ByteIterator(self)
 
     def __contains__(self, item):
         return _plain(item) in self._data

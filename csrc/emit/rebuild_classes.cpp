@@ -38,7 +38,8 @@ void Rebuilder::makeClass(Value* v) {
     // What may hold the class itself is put in when that is there; its place in the namespace is kept. A decorator needs it before.
     auto isEarly = [&](const LocalClass::Entry& e) {
       return decorated || isBuilt(e.value) || e.value->kind == Kind::Function || e.value->kind == Kind::Property ||
-             PyUnicode_CompareWithASCIIString(e.name.get(), "__slots__") == 0;
+             PyUnicode_CompareWithASCIIString(e.name.get(), "__slots__") == 0 ||
+             PyUnicode_CompareWithASCIIString(e.name.get(), "__orig_bases__") == 0;  // read by Generic.__init_subclass__
     };
     // What a metaclass of the program does around type.__new__ was traced.
     static auto* abcMeta = reinterpret_cast<PyTypeObject*>(importedObject("abc", "ABCMeta"));

@@ -556,6 +556,15 @@ def generic_class(x):
     return x * Box(3).v, Box.__parameters__, Box.__orig_bases__, issubclass(IntBox, typing.Generic), IntBox(2).v, Box
 
 
+@case(lambda: (t(3),), skip="UnsupportedIndexing")
+def generic_class_over_a_break(x):
+    class Box(typing.Generic[T]):
+        def __init__(self, v):
+            self.v = v
+
+    return x * Box[int](3).v, Box.__orig_bases__
+
+
 @case(lambda: (t(3),))
 def type_with_keywords(x):
     class Base:

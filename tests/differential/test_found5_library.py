@@ -319,6 +319,34 @@ def bytes_copied(x):
     return x + 1, b, c, d, e, e[0] is e[1], type(c), isinstance(c, bytearray), bytearray("é", "utf8"), bytes(bytearray(b"q"))
 
 
+@case(lambda: (t(3),))
+def bytes_changed_while_read(x):
+    b = bytearray(b"ab")
+    seen = []
+    for v in b:
+        seen.append(v)
+        if len(b) < 5:
+            b.append(v + 2)
+    it = iter(b)
+    first = next(it)
+    b[1] = 9
+    ended = iter(bytearray())
+    return (
+        x + 1,
+        seen,
+        first,
+        next(it),
+        list(ended),
+        it,
+        [*b],
+        dict(enumerate(b)),
+        list(zip(b, b"xyz")),
+        list(reversed(b)),
+        b.count(9),
+        list(map(str, b)),
+    )
+
+
 @case(lambda: (t(3),), skip="ObjectConstruction")
 def bytes_over_a_break(x):
     b = bytearray(b"abc")
