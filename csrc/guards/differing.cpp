@@ -10,11 +10,10 @@ void GuardProgram::selectDiffering(const std::set<std::string>& names) {
   std::vector<bool> registers;
   for (const Source& source : sources_) registers.push_back(names.count(sourceName(&source, localNames_, rootGlobals_)) != 0);
   const bool ofNoSource = names.count("") != 0;
-  bool memory = false, distinct = false;
+  bool distinct = false;
   for (const GuardFact& fact : facts_) {
     bool checked = fact.reg >= 0 ? registers[static_cast<size_t>(fact.reg)] : ofNoSource;
     part->facts.push_back(checked);
-    memory |= checked && (fact.kind == FactKind::Written || fact.kind == FactKind::Overlap);
     distinct |= checked && fact.kind == FactKind::Distinct;
   }
   for (const Batch& batch : batches_) {
@@ -24,10 +23,10 @@ void GuardProgram::selectDiffering(const std::set<std::string>& names) {
       case Op::GlobalStateIs:
         if (batch.op == Op::DictVersions || ofNoSource) part->batches.push_back(batch);
         continue;
-      case Op::Memory:
       case Op::Distinct:
-        if (batch.op == Op::Memory ? memory : distinct) part->batches.push_back(batch);
+        if (distinct) part->batches.push_back(batch);
         continue;
+      case Op::Memory: continue;
       case Op::Tensors:
         for (uint32_t i = batch.begin; i != batch.end; i++)
           if (part->facts[tensorFacts_[i]]) part->batches.push_back({Op::Tensors, i, i + 1});

@@ -145,10 +145,22 @@ class Explainer {
         names.insert(openIdName(name(fact.reg)));
   }
 
+  // A fact may rely on the ones before it: where one does not hold, the others about that value, and what is found in it, are not asked.
   void differing(const FrameInputs& inputs, std::set<std::string>& names) {
     lookAt(inputs);
-    for (const GuardFact& fact : program_.facts_)
-      if (!missOf(fact).empty()) names.insert(fact.reg >= 0 ? name(fact.reg) : "");
+    std::vector<bool> differs(program_.sources_.size(), false);
+    auto isWithin = [&](int32_t reg) {
+      const Source* s = reg >= 0 ? &program_.sources_[static_cast<size_t>(reg)] : nullptr;
+      for (; s; s = s->base)
+        if (differs[static_cast<size_t>(s - program_.sources_.data())]) return true;
+      return false;
+    };
+    for (const GuardFact& fact : program_.facts_) {
+      if (fact.kind == FactKind::Written || fact.kind == FactKind::Overlap || isWithin(fact.reg) || isWithin(fact.other)) continue;
+      if (missOf(fact).empty()) continue;
+      names.insert(fact.reg >= 0 ? name(fact.reg) : "");
+      if (fact.reg >= 0) differs[static_cast<size_t>(fact.reg)] = true;
+    }
     if (!explainGlobalStateMismatch(program_.globals_).empty()) names.insert("");
   }
 

@@ -11,11 +11,11 @@ PyTypeObject* finalizedType(PyObject* object);
 // has ended. old: null where nothing is let go of.
 void checkOverwritten(Trace& t, Value* old);
 
+// The same where frame f returns to another one of the trace and v is a local of it: an existing generator, or an iterator over one.
+void checkLeft(Trace& t, Value* v, const FrameState& f);
+
 // The same where v was on a stack, or (dyingFrame) is a local of an inlined frame that returns: breaks only where the frames held nothing
 // but that.
 void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
-
-// The same where frame f returns to another one of the trace and v is a local of it: an existing generator, or an iterator over one.
-void checkLeft(Trace& t, Value* v, const FrameState& f);
 
 }  // namespace cdynamo
