@@ -25,6 +25,7 @@ class ProgramBuilder {
     guardGlobals_ = guardGlobals;
     collectSources();
     noteKnownTypes();
+    noteExistingKeys();
     placeRegisters();
     convertFacts();
     makeDictGroups();
@@ -91,6 +92,48 @@ class ProgramBuilder {
     }
   }
 
+  // Objects that some dict or type of the program has: what dies is named as it is, and no equal that only the capture has.
+  void noteExistingKeys() {
+    for (const Source* source : needed_)
+      if (source && source->kind == SourceKind::Pinned && !source->owned()) existing_.insert(source->object);
+    for (const Fact& fact : facts_.facts())
+      if (fact.kind == FactKind::DictKeys || fact.kind == FactKind::SetOrder)
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fact.object.get()); i++) existing_.insert(PyTuple_GET_ITEM(fact.object.get(), i));
+  }
+
+  // Hashes by identity, or is a key that exists.
+  bool isOneOfAKind(PyObject* key) const { return Py_TYPE(key)->tp_hash == PyBaseObject_Type.tp_hash || existing_.count(key); }
+
+  // Where the object can die it is watched; the program is of no use once it is dead.
+  bool watches(PyObject* object) {
+    if (!object || !Mortals::canDie(object)) return false;
+    program_->mortals_.watch(object);
+    return true;
+  }
+
+  void holdNamed(const Source& source) {
+    bool existing = source.kind == SourceKind::Pinned ? !source.owned() : isOneOfAKind(source.object);
+    if (!existing || !watches(source.object)) program_->keys_.push_back(ObjectRef::share(source.object));
+  }
+
+  Held heldObject(const Fact& fact) {
+    PyObject* object = fact.object.get();
+    switch (fact.kind) {
+      case FactKind::IdentityIs:
+      case FactKind::IdentityIsNot:
+        if (object && (PyType_Check(object) || PyFunction_Check(object)) && watches(object)) return Held::watched(object);
+        return Held::identity(object);
+      case FactKind::TypeIs:
+      case FactKind::Tensor:
+      case FactKind::TypeLookup: return watches(object) ? Held::watched(object) : Held::strong(object);
+      case FactKind::DictLacks: return isOneOfAKind(object) && watches(object) ? Held::watched(object) : Held::strong(object);
+      case FactKind::DictKeys:
+      case FactKind::SetOrder:
+      case FactKind::SetEquals: return Held::strong(program_->mortals_.withNames(object).get());
+      default: return Held::strong(object);
+    }
+  }
+
   // baseType: null where it is not known.
   static Op loadOf(SourceKind kind, PyTypeObject* baseType) {
     switch (kind) {
@@ -131,7 +174,7 @@ class ProgramBuilder {
         Source copy = *source;
         copy.id = static_cast<int32_t>(level);  // in the program's copies: the level
         sources.push_back(copy);
-        if (source->object) program_->keys_.push_back(ObjectRef::share(source->object));
+        if (source->object) holdNamed(*source);
         if (source->kind == SourceKind::Local) program_->localsNeeded_ = std::max<Py_ssize_t>(program_->localsNeeded_, source->index + 1);
       }
       levelEnd_.push_back(static_cast<uint32_t>(sources.size()));
@@ -177,12 +220,14 @@ class ProgramBuilder {
           .kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
-      bool identity = fact.kind == FactKind::IdentityIs || fact.kind == FactKind::IdentityIsNot;
-      made.object = identity ? Held::identity(fact.object.get()) : Held::strong(fact.object.get());
+      made.object = heldObject(fact);
       made.name = Held::strong(fact.name.get());
-      made.expected = fact.kind == FactKind::TypeLookup ? Held::identity(fact.expected.get()) : Held::strong(fact.expected.get());
+      if (fact.kind == FactKind::TypeLookup)
+        made.expected = watches(fact.expected.get()) ? Held::watched(fact.expected.get()) : Held::identity(fact.expected.get());
+      else
+        made.expected = Held::strong(fact.expected.get());
       if (fact.kind == FactKind::SetEquals) {
-        ObjectRef items = itemsDictOf(fact.object.get());
+        ObjectRef items = itemsDictOf(made.object.get());
         if (!items) throw PythonError{};
         made.expected = Held::strong(items.get());
       }
@@ -452,6 +497,7 @@ class ProgramBuilder {
   std::vector<std::vector<const Source*>> levels_;
   std::vector<PyTypeObject*> typeOfSource_;  // by the table's source id
   std::vector<bool> isTensorSource_;         // by the table's source id
+  std::unordered_set<PyObject*> existing_;
   int64_t lastLoaded_ = -1;
   std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpython/dict_access.h"
+#include "guards/mortals.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -68,7 +69,8 @@ bool isEllipsisLike(PyObject* constant) { return constant == Py_None || constant
 bool equalsConstant(PyObject* value, PyObject* constant) {
   if (value == constant) return true;
   PyTypeObject* type = Py_TYPE(constant);
-  if (Py_TYPE(value) != type || PyBool_Check(constant) || isEllipsisLike(constant)) return false;
+  if (Py_TYPE(value) != type) return isName(constant) && isNameOf(constant, value);
+  if (PyBool_Check(constant) || isEllipsisLike(constant)) return false;
   if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBytes_Type) return equalByRichCompare(value, constant);
   if (type == &PyFloat_Type) return sameBits(PyFloat_AS_DOUBLE(value), PyFloat_AS_DOUBLE(constant));
   if (type == &PyComplex_Type) {

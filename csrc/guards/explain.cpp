@@ -68,6 +68,8 @@ const char* factLabel(FactKind kind) {
 
 class Explainer {
  public:
+  static constexpr const char* kGone = "all objects that the capture is about are alive";
+
   explicit Explainer(const GuardProgram& program) : program_(program) {}
 
   std::string name(int32_t reg) const {
@@ -126,6 +128,7 @@ class Explainer {
   }
 
   std::string firstMiss(const FrameInputs& inputs) {
+    if (!program_.mortals_.areAlive()) return kGone;
     lookAt(inputs);
     for (const GuardFact& fact : program_.facts_) {
       std::string miss = missOf(fact);
@@ -137,6 +140,7 @@ class Explainer {
   }
 
   void changedNumbers(const FrameInputs& inputs, std::set<std::string>& names) {
+    if (!program_.mortals_.areAlive()) return;
     lookAt(inputs);
     for (const Source& item : program_.sources_) {
       if (item.kind != SourceKind::IteratorItem || item.index == 0) continue;
@@ -201,6 +205,7 @@ class Explainer {
 
   void describeTree(std::vector<std::string>& lines) const {
     lines = {"TREE_GUARD_MANAGER:", "+- RootGuardManager", "| +- GLOBAL_STATE: ___check_global_state()"};
+    if (!program_.mortals_.areAlive()) return lines.push_back(kGone);
     for (const GuardFact& fact : program_.facts_)
       if (fact.reg < 0) lines.push_back("| " + leaf(fact));
     for (const Source& source : program_.sources_)
@@ -467,6 +472,7 @@ std::vector<std::string> GuardProgram::describeTree() const {
 std::vector<std::string> GuardProgram::describe() const {
   Explainer explainer(*this);
   std::vector<std::string> lines{"GLOBAL_STATE: ___check_global_state()"};
+  if (!mortals_.areAlive()) return {Explainer::kGone};
   for (const Source& source : sources_)
     if (source.kind == SourceKind::DictItem && source.base->kind != SourceKind::InstanceDict && source.base->kind != SourceKind::Pinned)
       lines.push_back("DICT_CONTAINS: ___dict_contains(" + reprOf(source.object) + ", " + sourceName(source.base, localNames_, rootGlobals_) + ")");

@@ -15,6 +15,7 @@
 #include "guards/facts.h"
 #include "guards/held.h"
 #include "guards/memory.h"
+#include "guards/mortals.h"
 #include "torch/bridge.h"
 #include "torch/tensor_row.h"
 
@@ -78,7 +79,7 @@ class GuardProgram {
   // where the capture relied on them.
   std::vector<std::string> describeTree() const;
 
-  // False once an object that a fact compares with by identity has died: the program can never hold again.
+  // False once an object that the program names has died: it can never hold again.
   bool canEverHold() const;
   // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
   // they are for (many layers with one forward) are not recompiles of each other.
@@ -87,9 +88,6 @@ class GuardProgram {
   // Number of facts, the global state not counted.
   size_t size() const { return facts_.size(); }
   size_t wantedCount() const { return wanted_.size(); }
-
-  // For the owner's tp_traverse: visits every object that the program holds strongly.
-  int traverse(visitproc visit, void* arg) const;
 
  private:
   friend class ProgramBuilder;
@@ -155,7 +153,7 @@ class GuardProgram {
   };
   struct DictChild {
     uint32_t reg;
-    PyObject* key;  // held by keys_
+    PyObject* key;  // held by keys_, or watched
   };
   // The facts that stand while one dict's version does.
   struct DictGroup {
@@ -166,7 +164,7 @@ class GuardProgram {
     std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
   };
   struct TypeGroup {
-    PyTypeObject* type;  // held by a fact
+    PyTypeObject* type;  // held by a fact, or watched
     std::vector<uint32_t> facts;
   };
   // What one run of the program remembers for the next one.
@@ -174,6 +172,7 @@ class GuardProgram {
     std::vector<PyObject*> registers;
     std::vector<uint64_t> dictVersions;  // per group: children and facts are right for this version; 0: for none
     std::vector<unsigned> typeVersions;
+    uint32_t held = 0;  // this run keeps what the registers below point to
   };
 
   struct Place {
@@ -186,14 +185,14 @@ class GuardProgram {
   bool run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries);
   bool refreshDict(State& state, uint32_t group, std::vector<ObjectRef>& temporaries);
   bool refreshType(State& state, uint32_t group);
-  bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
+  bool holds(const GuardFact& fact, State& state, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
   bool runTensors(State& state, const Batch& batch);
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
-  static PyObject* makeInstanceDict(PyObject* const* registers, const Step& step, std::vector<ObjectRef>& temporaries);
+  static PyObject* makeInstanceDict(State& state, const Step& step, std::vector<ObjectRef>& temporaries);
   // Before anything that may run Python code: keeps alive what the registers below `count` point to.
-  static void holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries);
+  static void holdRegisters(State& state, uint32_t count, std::vector<ObjectRef>& temporaries);
 
   std::vector<Batch> batches_;
   std::vector<Step> steps_;
@@ -212,7 +211,8 @@ class GuardProgram {
   std::vector<GuardFact> facts_;
   std::vector<Place> places_;
   std::vector<Source> sources_;  // by register; bases point into this vector
-  std::vector<ObjectRef> keys_;  // keeps what sources_ name
+  std::vector<ObjectRef> keys_;  // keeps what sources_ name, but for what is watched
+  Mortals mortals_;
   std::vector<std::string> localNames_;
   PyObject* rootGlobals_ = nullptr;  // only compared
   ObjectRef abcTokenFunction_;

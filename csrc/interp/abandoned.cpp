@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cpython/iterators.h"
+#include "cpython/weak_references.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
@@ -173,8 +174,12 @@ void checkOverwritten(Trace& t, Value* old) {
   if (old->kind == Kind::Generator) return checkDropped(t, old);
   auto* heap = old->kind == Kind::Instance || old->kind == Kind::Tuple ? as<HeapValue>(old) : nullptr;
   PyObject* object = isReal(old) ? realObject(old) : heap ? heap->real.get() : nullptr;
-  if (PyTypeObject* type = object && old->source ? finalizedType(object) : nullptr)
-    unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
+  if (!object || !old->source) return;
+  PyTypeObject* type = finalizedType(object);
+  if (!type && isVariable(old->source) && hasWeakCallbacks(object)) type = Py_TYPE(object);
+  if (type) unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
 }
+
+bool isVariable(const Source* s) { return s->kind == SourceKind::Local || s->kind == SourceKind::CellContents; }
 
 }  // namespace cdynamo

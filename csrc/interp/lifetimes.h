@@ -11,4 +11,10 @@ PyTypeObject* finalizedType(PyObject* object);
 // has ended. old: null where nothing is let go of.
 void checkOverwritten(Trace& t, Value* old);
 
+// A variable of the traced program: no container is known to hold what it refers to.
+bool isVariable(const Source* s);
+
+// Whether a variable or stack of the traced program leads to the value. Not all ways are followed: false is no proof.
+bool isReachable(const Trace& t, const Value* v);
+
 }  // namespace cdynamo

@@ -207,12 +207,16 @@ void handleLoadFromDictOrDeref(Trace& t, FrameState& f, const Instr& in) {
 }
 
 void handleStoreDeref(Trace& t, FrameState& f, const Instr& in) {
+  CellValue* cell = cellAt(f, in.arg);
+  checkOverwritten(t, t.cellContents(cell));
   Value* v = f.pop();
-  t.setCell(cellAt(f, in.arg), v);
+  t.setCell(cell, v);
 }
 
 void handleDeleteDeref(Trace& t, FrameState& f, const Instr& in) {
-  derefOrRaise(t, f, in.arg);
+  Value* old = derefOrRaise(t, f, in.arg);
+  checkOverwritten(t, old);
+  checkWatched(old);
   t.setCell(cellAt(f, in.arg), nullptr);
 }
 

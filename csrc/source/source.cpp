@@ -36,6 +36,7 @@ const Source* SourceTable::local(int32_t slot) { return intern(SourceKind::Local
 const Source* SourceTable::function() { return intern(SourceKind::Function, 0, nullptr, nullptr); }
 const Source* SourceTable::closureCell(int32_t i) { return intern(SourceKind::ClosureCell, i, nullptr, nullptr); }
 const Source* SourceTable::pinned(PyObject* object) { return intern(SourceKind::Pinned, 0, nullptr, object); }
+const Source* SourceTable::owned(PyObject* object) { return intern(SourceKind::Pinned, 1, nullptr, object); }
 const Source* SourceTable::cellContents(const Source* base) { return intern(SourceKind::CellContents, 0, base, nullptr); }
 const Source* SourceTable::instanceDict(const Source* base) { return intern(SourceKind::InstanceDict, 0, base, nullptr); }
 const Source* SourceTable::dictItem(const Source* base, PyObject* key) { return intern(SourceKind::DictItem, 0, base, key); }
