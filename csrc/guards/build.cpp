@@ -116,6 +116,18 @@ class ProgramBuilder {
     if (!existing || !watches(source.object)) program_->keys_.push_back(ObjectRef::share(source.object));
   }
 
+  // A dict of a frozenset's items, each its own value: see setItemsAre.
+  ObjectRef itemsDictOf(PyObject* frozen) {
+    ObjectRef dict = checked(PyDict_New());
+    PyObject* item = nullptr;
+    Py_hash_t hash = 0;
+    for (Py_ssize_t at = 0; _PySet_NextEntry(frozen, &at, &item, &hash);) {
+      ObjectRef named = program_->mortals_.named(item);
+      checkedStatus(dictStore(dict.get(), named.get(), named.get(), hash));
+    }
+    return dict;
+  }
+
   Held heldObject(const Fact& fact) {
     PyObject* object = fact.object.get();
     switch (fact.kind) {
@@ -128,8 +140,11 @@ class ProgramBuilder {
       case FactKind::TypeLookup: return watches(object) ? Held::watched(object) : Held::strong(object);
       case FactKind::DictLacks: return isOneOfAKind(object) && watches(object) ? Held::watched(object) : Held::strong(object);
       case FactKind::DictKeys:
-      case FactKind::SetOrder:
-      case FactKind::SetEquals: return Held::strong(program_->mortals_.withNames(object).get());
+      case FactKind::SetOrder: return Held::strong(program_->mortals_.named(object).get());
+      case FactKind::SetEquals: {
+        ObjectRef items = checked(PySequence_Tuple(object)), named = program_->mortals_.named(items.get());
+        return Held::strong(named.get() == items.get() ? object : named.get());
+      }
       default: return Held::strong(object);
     }
   }
@@ -227,9 +242,7 @@ class ProgramBuilder {
       else
         made.expected = Held::strong(fact.expected.get());
       if (fact.kind == FactKind::SetEquals) {
-        ObjectRef items = itemsDictOf(made.object.get());
-        if (!items) throw PythonError{};
-        made.expected = Held::strong(items.get());
+        made.expected = Held::strong(itemsDictOf(fact.object.get()).get());
       }
       if (fact.kind == FactKind::AbcToken && !program_->abcTokenFunction_) {
         ObjectRef module = checked(PyImport_ImportModule("_abc"));

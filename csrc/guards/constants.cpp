@@ -165,16 +165,6 @@ bool setOrderIs(PyObject* set, PyObject* itemsTuple) {
   return true;
 }
 
-ObjectRef itemsDictOf(PyObject* frozen) {
-  ObjectRef dict = ObjectRef::steal(PyDict_New());
-  Py_ssize_t position = 0;
-  PyObject* item = nullptr;
-  Py_hash_t hash = 0;
-  while (dict && _PySet_NextEntry(frozen, &position, &item, &hash))
-    if (dictStore(dict.get(), item, item, hash) < 0) return {};
-  return dict;
-}
-
 bool compareMayRunPython(PyObject* constant) {
   if (PyUnicode_CheckExact(constant) || PyLong_CheckExact(constant)) return false;
   if (!PyFrozenSet_CheckExact(constant)) return true;

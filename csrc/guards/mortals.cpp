@@ -1,8 +1,5 @@
 #include "guards/mortals.h"
 
-#include <utility>
-#include <vector>
-
 #include "base/error.h"
 #include "cpython/compat.h"
 #include "cpython/weak_references.h"
@@ -41,7 +38,6 @@ struct Name {
   PyObject ob_base;
   PyObject* named;  // not owned: only compared
   PyObject* text;
-  Py_hash_t hash;
 };
 
 Name* asName(PyObject* object) { return reinterpret_cast<Name*>(object); }
@@ -52,7 +48,6 @@ void freeName(PyObject* self) {
 }
 
 PyObject* nameText(PyObject* self) { return ObjectRef::share(asName(self)->text).release(); }
-Py_hash_t nameHash(PyObject* self) { return asName(self)->hash; }
 
 PyObject* compareName(PyObject* self, PyObject* other, int op) {
   if (!isName(self) || (op != Py_EQ && op != Py_NE)) return ObjectRef::share(Py_NotImplemented).release();
@@ -62,7 +57,7 @@ PyObject* compareName(PyObject* self, PyObject* other, int op) {
 
 PyType_Slot nameSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(freeName)},
                            {Py_tp_repr, reinterpret_cast<void*>(nameText)},
-                           {Py_tp_hash, reinterpret_cast<void*>(nameHash)},
+                           {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
                            {Py_tp_richcompare, reinterpret_cast<void*>(compareName)},
                            {0, nullptr}};
 PyType_Spec nameSpec = {"cdynamo._C.Name", sizeof(Name), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, nameSlots};
@@ -70,7 +65,7 @@ PyType_Spec nameSpec = {"cdynamo._C.Name", sizeof(Name), 0, Py_TPFLAGS_DEFAULT |
 // Null until the first name is made.
 PyTypeObject* nameType = nullptr;
 
-ObjectRef nameOf(PyObject* object, Py_hash_t hash) {
+ObjectRef nameOf(PyObject* object) {
   ObjectRef text = ObjectRef::steal(PyObject_Repr(object));
   if (!text) {
     PyErr_Clear();
@@ -80,7 +75,6 @@ ObjectRef nameOf(PyObject* object, Py_hash_t hash) {
   ObjectRef made = checked(reinterpret_cast<PyObject*>(PyObject_New(Name, nameType)));
   asName(made.get())->named = object;
   asName(made.get())->text = text.release();
-  asName(made.get())->hash = hash;
   return made;
 }
 
@@ -129,26 +123,20 @@ void Mortals::watch(PyObject* object) {
   watchers_.emplace(object, checked(PyWeakref_NewRef(object, onDeath_.get())));
 }
 
-ObjectRef Mortals::withNames(PyObject* keys) {
-  std::vector<std::pair<PyObject*, Py_hash_t>> items;
-  if (PyTuple_Check(keys)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) items.emplace_back(PyTuple_GET_ITEM(keys, i), 0);
-  } else {
-    PyObject* item = nullptr;
-    Py_hash_t hash = 0;
-    for (Py_ssize_t at = 0; _PySet_NextEntry(keys, &at, &item, &hash);) items.emplace_back(item, hash);
+ObjectRef Mortals::named(PyObject* key) {
+  if (canDie(key)) {
+    watch(key);
+    return nameOf(key);
   }
-  ObjectRef named = checked(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+  if (!PyTuple_CheckExact(key)) return ObjectRef::share(key);
   bool any = false;
-  for (size_t i = 0; i < items.size(); i++) {
-    auto [item, hash] = items[i];
-    bool mortal = canDie(item);
-    if (mortal) watch(item);
-    any |= mortal;
-    PyTuple_SET_ITEM(named.get(), static_cast<Py_ssize_t>(i), (mortal ? nameOf(item, hash) : ObjectRef::share(item)).release());
+  ObjectRef items = checked(PyTuple_New(PyTuple_GET_SIZE(key)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
+    ObjectRef item = named(PyTuple_GET_ITEM(key, i));
+    any |= item.get() != PyTuple_GET_ITEM(key, i);
+    PyTuple_SET_ITEM(items.get(), i, item.release());
   }
-  if (!any) return ObjectRef::share(keys);
-  return PyTuple_Check(keys) ? named : checked(PyFrozenSet_New(named.get()));
+  return any ? items : ObjectRef::share(key);
 }
 
 }  // namespace cdynamo

@@ -19,9 +19,9 @@ class Mortals {
   bool areAlive() const { return *alive_; }
   bool empty() const { return watchers_.empty(); }
 
-  // A tuple or frozenset of keys with names (see isNameOf) in the place of those that can die, which are watched from now on; the object
-  // itself where there are none. Throws PythonError.
-  ObjectRef withNames(PyObject* keys);
+  // A key as guards compare with it: a name of an object that can die, which is watched from now on; a tuple with names in their places;
+  // all else is the key itself. Throws PythonError.
+  ObjectRef named(PyObject* key);
 
  private:
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -29,7 +29,7 @@ class Mortals {
   std::unordered_map<PyObject*, ObjectRef> watchers_;  // weak references
 };
 
-// A name stands for one object, by identity, without holding it. It equals that object and hashes as it did.
+// A name stands for one object, by identity, without holding it. It equals that object.
 bool isName(PyObject* object);
 bool isNameOf(PyObject* name, PyObject* object);
 
