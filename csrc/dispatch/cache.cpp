@@ -124,6 +124,7 @@ void CodeCache::clear() {
   dying.swap(entries_);
   generation_++;
   skipped_ = limitReported_ = calledBefore_ = false;
+  wasted_ = 0;
   skipReason_.clear();
   openNames_.clear();
   // A running call may hold one of them.
@@ -207,6 +208,7 @@ void CodeCache::purge() {
   std::vector<std::shared_ptr<Entry>> dying;
   for (size_t i = entries_.size(); i-- > 0;)
     if (!entries_[i]->guards->canEverHold()) {
+      wasted_ += entries_[i]->hits <= 1;
       dying.push_back(std::move(entries_[i]));
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
     }
@@ -214,7 +216,7 @@ void CodeCache::purge() {
 
 bool CodeCache::isFull(const FrameInputs& inputs, int limit) const {
   if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit)) return true;
-  int alike = 0;
+  int alike = wasted_;
   for (const auto& entry : entries_) alike += entry->guards->isForSameObjects(inputs);
   return alike >= limit;
 }

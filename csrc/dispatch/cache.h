@@ -67,6 +67,7 @@ class CodeCache {
   std::string skipReason_;
   std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
   uint64_t generation_ = 0;          // moves when the cache is cleared
+  int wasted_ = 0;                   // captures that served one call and died with its objects
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;

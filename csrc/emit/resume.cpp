@@ -247,7 +247,7 @@ const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slo
 
 bool isDeathVisible(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  if (type->tp_finalize || type->tp_del) return true;
+  if (type->tp_finalize || type->tp_del || PyWeakref_Check(object)) return true;
   if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
   if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
   return hasWeakReferences(object);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "guards/constants.h"
 #include "guards/program.h"
@@ -42,9 +43,30 @@ class ProgramBuilder {
   static constexpr size_t kOps = static_cast<size_t>(Op::GlobalStateIs) + 1;
   using LevelSteps = std::array<std::vector<Step>, kOps>;
 
+  // The object of a source that cannot be another one in any call: pinned, or an item of a pinned tuple. Null for all others.
+  static PyObject* fixedObject(const Source* source) {
+    if (source->kind == SourceKind::Pinned) return source->object;
+    PyObject* tuple = source->kind == SourceKind::SequenceItem ? fixedObject(source->base) : nullptr;
+    return tuple && PyTuple_CheckExact(tuple) && source->index < PyTuple_GET_SIZE(tuple) ? PyTuple_GET_ITEM(tuple, source->index) : nullptr;
+  }
+
+  // Whether only the capture may have such an object.
+  static bool isOwned(const Source* source) {
+    while (source->base) source = source->base;
+    return source->owned();
+  }
+
+  // What it says of an object that never changes stands for ever: nothing is to be checked, and a tuple need not be kept.
+  static bool isForEver(const Fact& fact) {
+    if (fact.kind != FactKind::TypeIs && fact.kind != FactKind::Length && fact.kind != FactKind::EqualsConstant) return false;
+    PyObject* object = fixedObject(fact.source);
+    return object && (PyTuple_CheckExact(object) || PyLong_CheckExact(object) || PyUnicode_CheckExact(object) || PyFloat_CheckExact(object));
+  }
+
   void need(const Source* source) {
     for (; source && needed_[source->id] == nullptr; source = source->base) {
       needed_[source->id] = source;
+      if (fixedObject(source)) return;
       need(source->other);
     }
   }
@@ -53,7 +75,7 @@ class ProgramBuilder {
 
   void collectSources() {
     for (const Fact& fact : facts_.facts()) {
-      if (fact.kind == FactKind::Present) continue;
+      if (fact.kind == FactKind::Present || isForEver(fact)) continue;
       need(fact.source);
       need(fact.otherSource);
     }
@@ -68,7 +90,7 @@ class ProgramBuilder {
     for (const Source* source : needed_) {
       if (source == nullptr) continue;
       if (makesTensor(source)) continue;
-      int32_t level = source->base ? levelOf[source->base->id] + 1 : 0;
+      int32_t level = source->base && !fixedObject(source) ? levelOf[source->base->id] + 1 : 0;
       if (source->other) level = std::max(level, levelOf[source->other->id] + 1);
       levelOf[source->id] = level;
       if (level >= static_cast<int32_t>(levels_.size())) levels_.resize(level + 1);
@@ -86,7 +108,7 @@ class ProgramBuilder {
     typeOfSource_.assign(needed_.size(), nullptr);
     isTensorSource_.assign(needed_.size(), false);
     for (const Fact& fact : facts_.facts()) {
-      if (fact.kind != FactKind::TypeIs && fact.kind != FactKind::Tensor) continue;
+      if ((fact.kind != FactKind::TypeIs && fact.kind != FactKind::Tensor) || isForEver(fact)) continue;
       typeOfSource_[fact.source->id] = reinterpret_cast<PyTypeObject*>(fact.object.get());
       if (fact.kind == FactKind::Tensor) isTensorSource_[fact.source->id] = true;
     }
@@ -95,7 +117,7 @@ class ProgramBuilder {
   // Objects that some dict or type of the program has: what dies is named as it is, and no equal that only the capture has.
   void noteExistingKeys() {
     for (const Source* source : needed_)
-      if (source && source->kind == SourceKind::Pinned && !source->owned()) existing_.insert(source->object);
+      if (PyObject* object = source ? fixedObject(source) : nullptr; object && !isOwned(source)) existing_.insert(object);
     for (const Fact& fact : facts_.facts())
       if (fact.kind == FactKind::DictKeys || fact.kind == FactKind::SetOrder)
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fact.object.get()); i++) existing_.insert(PyTuple_GET_ITEM(fact.object.get(), i));
@@ -149,6 +171,16 @@ class ProgramBuilder {
     }
   }
 
+  // What a class that can die has must not keep it alive. Where no weak reference can be made to it (a property, a static method), the fact
+  // is about the class as it is now.
+  void holdLookup(const Fact& fact, GuardFact& made) {
+    PyObject* expected = fact.expected.get();
+    auto* type = reinterpret_cast<PyTypeObject*>(fact.object.get());
+    bool leadsOn = expected && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(expected)) && PyType_IS_GC(Py_TYPE(expected));
+    if (leadsOn && program_->mortals_.isWatched(fact.object.get()) && typeLookup(type, fact.name.get()) == expected) made.number = typeVersion(type);
+    made.expected = made.number || watches(expected) ? Held::watched(expected) : Held::identity(expected);
+  }
+
   // baseType: null where it is not known.
   static Op loadOf(SourceKind kind, PyTypeObject* baseType) {
     switch (kind) {
@@ -187,9 +219,15 @@ class ProgramBuilder {
         knownType_.push_back(typeOfSource_[source->id]);
         knownTensor_.push_back(isTensorSource_[source->id]);
         Source copy = *source;
+        if (PyObject* object = fixedObject(source)) {
+          copy.object = object;
+          copy.base = nullptr;
+          copy.kind = SourceKind::Pinned;
+          copy.index = isOwned(source);
+        }
         copy.id = static_cast<int32_t>(level);  // in the program's copies: the level
         sources.push_back(copy);
-        if (source->object) holdNamed(*source);
+        if (copy.object) holdNamed(copy);
         if (source->kind == SourceKind::Local) program_->localsNeeded_ = std::max<Py_ssize_t>(program_->localsNeeded_, source->index + 1);
       }
       levelEnd_.push_back(static_cast<uint32_t>(sources.size()));
@@ -203,7 +241,8 @@ class ProgramBuilder {
 
   std::tuple<int, int, int32_t> orderKey(const Source* source) const {
     int32_t base = source->base ? registerOf_[source->base->id] : -1;
-    if (source->kind == SourceKind::DictItem || source->kind == SourceKind::Pinned) return {0, source->kind == SourceKind::Pinned, base};
+    if (fixedObject(source)) return {0, 1, -1};
+    if (source->kind == SourceKind::DictItem) return {0, 0, base};
     return {1, static_cast<int>(loadOf(source->kind, source->base ? typeOfSource_[source->base->id] : nullptr)), base};
   }
 
@@ -229,7 +268,7 @@ class ProgramBuilder {
   void convertFacts() {
     for (size_t i = 0; i < facts_.facts().size(); i++) {
       const Fact& fact = facts_.facts()[i];
-      if (fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) continue;
+      if ((fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) || isForEver(fact)) continue;
       if (isSuperseded(i)) continue;
       GuardFact made{
           .kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
@@ -238,7 +277,7 @@ class ProgramBuilder {
       made.object = heldObject(fact);
       made.name = Held::strong(fact.name.get());
       if (fact.kind == FactKind::TypeLookup)
-        made.expected = watches(fact.expected.get()) ? Held::watched(fact.expected.get()) : Held::identity(fact.expected.get());
+        holdLookup(fact, made);
       else
         made.expected = Held::strong(fact.expected.get());
       if (fact.kind == FactKind::SetEquals) {

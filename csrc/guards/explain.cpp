@@ -104,6 +104,7 @@ class Explainer {
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
       case FactKind::TypeLookup:
         if (fact.expected.empty()) return "not hasattr(" + reprOf(object) + ", " + reprOf(fact.name.get()) + ")";
+        if (fact.number) return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ", and was not changed";
         return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ": " + reprOf(fact.expected.get());
       case FactKind::FunctionIs: return "___check_code(" + subject + ", " + reprOf(object) + ")";
       case FactKind::Tensor: return tensorCondition(fact, subject);
@@ -393,6 +394,7 @@ class Explainer {
       case FactKind::TypeLookup: {
         PyObject* found = typeLookup(reinterpret_cast<PyTypeObject*>(object), fact.name.get());
         bool same = found == fact.expected.get() && (found != nullptr || fact.expected.empty());
+        if (fact.number && fact.number != typeVersion(reinterpret_cast<PyTypeObject*>(object))) return condition(fact);
         return unless(same, found ? reprOf(found) : "no such attribute");
       }
       case FactKind::FunctionIs: return functionMiss(fact, subject);

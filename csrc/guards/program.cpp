@@ -348,6 +348,7 @@ bool GuardProgram::refreshType(State& state, uint32_t index) {
   unsigned version = typeVersion(group.type);
   for (uint32_t number : group.facts) {
     const GuardFact& fact = facts_[number];
+    if (fact.number != 0 && fact.number != version) return false;
     PyObject* found = typeLookup(group.type, fact.name.get());
     if (found != fact.expected.get() || (found == nullptr && !fact.expected.empty())) return false;
   }

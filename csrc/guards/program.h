@@ -40,7 +40,7 @@ struct GuardFact {
   Held object;
   Held name;
   Held expected;
-  int64_t number = 0;  // as in Fact
+  int64_t number = 0;  // as in Fact; TypeLookup: not 0 where it holds for this version of the type alone
   int64_t upper = 0;
   int32_t place = -1;  // in GuardProgram::places_
 };

@@ -169,8 +169,26 @@ PyTypeObject* finalizedType(PyObject* object) {
   return nullptr;
 }
 
+namespace {
+
+// What a container holds that the trace made; nothing for all else.
+std::vector<Value*> heldByMade(Value* v) {
+  if (v->source) return {};
+  if (v->kind == Kind::List) return as<ListValue>(v)->items;
+  if (v->kind == Kind::Tuple) return as<TupleValue>(v)->items;
+  std::vector<Value*> held;
+  if (v->kind == Kind::Dict)
+    for (const DictEntry& e : as<DictValue>(v)->entries)
+      if (e.value) held.insert(held.end(), {e.key.value, e.value});
+  return held;
+}
+
+}  // namespace
+
 void checkOverwritten(Trace& t, Value* old) {
   if (!old || old->kind == Kind::Tensor) return;
+  for (Value* held : heldByMade(old))
+    if (held->kind == Kind::Instance && held->source && isVariable(held->source)) checkOverwritten(t, held);
   if (old->kind == Kind::Generator) return checkDropped(t, old);
   auto* heap = old->kind == Kind::Instance || old->kind == Kind::Tuple ? as<HeapValue>(old) : nullptr;
   PyObject* object = isReal(old) ? realObject(old) : heap ? heap->real.get() : nullptr;

@@ -65,7 +65,7 @@ class DeathWatch {
   void visit(PyObject* object, int level) {
     PyTypeObject* type = Py_TYPE(object);
     if (found_ || seen_.size() >= kMostObjects || (!PyType_IS_GC(type) && level > 0) || !seen_.insert(object).second) return;
-    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type) {
+    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type || (PyWeakref_Check(object) && level == 0)) {
       found_ = true;
       return;
     }
@@ -104,6 +104,7 @@ bool holdsWatched(Value* v) {
 // Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
 bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
   if (isReal(v) && t.localClass(realObject(v))) return true;
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->type == &_PyWeakref_RefType) return true;
   if (runsCodeWhenDropped(v)) return true;
   if (v->kind == Kind::Generator && isNeverAwaited(as<GeneratorValue>(v))) return true;
   auto* heap = dynamic_cast<HeapValue*>(v);
