@@ -6,6 +6,7 @@ import functools
 import os
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Sized
 from typing import Any
 
@@ -82,7 +83,27 @@ def make_options(
     if mode is None and options is None:
         mode = "default"
     found: Backend = resolve(backend, mode, options, dynamic)
-    return CompileOptions(found, bool(fullgraph), dynamic, recompile_limit, guard_filter)
+    return _shared(CompileOptions(found, bool(fullgraph), dynamic, recompile_limit, guard_filter))
+
+
+_in_use: list[weakref.ref[CompileOptions]] = []
+
+
+def _shared(options: CompileOptions) -> CompileOptions:
+    """The same object for the same wishes: captures are shared by all compiled functions that have the code and the options in common."""
+    found = None
+    alive = []
+    for reference in _in_use:
+        other = reference()
+        if other is not None:
+            alive.append(reference)
+            if found is None and other == options:
+                found = other
+    if found is None:
+        found = options
+        alive.append(weakref.ref(options))
+    _in_use[:] = alive
+    return found
 
 
 def apply(model: Any, options: CompileOptions, arguments: dict[str, Any] | None = None) -> Any:

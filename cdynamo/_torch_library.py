@@ -129,6 +129,16 @@ def disable_torch_function():
     return _TorchFunctionState(torch._C._TorchFunctionState.ALL_DISABLED)
 
 
+def device_enter(self):
+    """with torch.device(...): factory functions make their tensors there."""
+    torch._C._push_on_torch_function_stack(torch.utils._device.DeviceContext(self))
+    return self
+
+
+def device_exit(self, kind, value, traceback):
+    torch._C._pop_torch_function_stack()
+
+
 def group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
     """torch._C._group_tensors_by_device_and_dtype."""
     groups = {}

@@ -47,6 +47,8 @@ from cdynamo._torch_library import (  # noqa: F401
     attribute_of_handle,
     check_with_text,
     device_constructors,
+    device_enter,
+    device_exit,
     disable_torch_function,
     disable_torch_function_subclass,
     function_apply,

@@ -42,6 +42,7 @@ DECODED = {
 PREFERRED = {
     "CLEANUP_THROW": "lang_exceptions.thrown_into_generators",
     "CONTAINS_OP": "lang_syntax.globals_and_locals_functions",
+    "JUMP_BACKWARD": "lang_async.wrong_awaits",
     "JUMP_BACKWARD_NO_INTERRUPT": "lang_async.async_for",
     "LIST_TO_TUPLE": "lang_functions.star_calls",
     "STORE_NAME": "lang_syntax.class_body_names",

@@ -1,10 +1,12 @@
-// dir().
+// dir(), and what a program asks about its frames.
 #include <set>
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/attribute_parts.h"
+#include "interp/frame.h"
 #include "interp/intrinsics.h"
 
 namespace cdynamo {
@@ -78,8 +80,36 @@ Value* builtinDir(Trace& t, CallArgs& a) {
   return t.list(std::move(items));
 }
 
+// sys._getframemodulename(depth): the __module__ of the function that is depth calls above.
+Value* frameModuleName(Trace& t, CallArgs& a) {
+  Value* keyword = a.takeKeyword("depth");
+  expectArgs(a, 0, keyword ? 0 : 1);
+  Value* given = keyword ? keyword : a.args.empty() ? nullptr : a.args[0];
+  PyObject* number = given ? t.constant(given) : nullptr;
+  if (given && !(number && PyLong_CheckExact(number))) unsupported(BreakReason::BuiltinCall, "sys._getframemodulename with " + describe(given));
+  int tooLarge = 0;
+  long depth = number ? PyLong_AsLongAndOverflow(number, &tooLarge) : 0;
+  const FrameState* f = t.frame;
+  for (; f; f = f->parent) {
+    if (isOwnLibrary(f->globals, "__name__")) continue;
+    if (depth-- <= 0 && tooLarge <= 0) break;
+  }
+  // After a break the frame is run by another function than the program's.
+  Value* function = f ? f->function : nullptr;
+  PyObject* code = !function                                                    ? nullptr
+                   : function->kind == Kind::Function                           ? as<FunctionValue>(function)->code
+                   : isReal(function) && PyFunction_Check(realObject(function)) ? PyFunction_GET_CODE(realObject(function))
+                                                                                : nullptr;
+  if (!code || code != reinterpret_cast<PyObject*>(f->code->pyCode()))
+    unsupported(BreakReason::BuiltinCall, "sys._getframemodulename of a frame outside the capture");
+  return getAttr(t, function, "__module__");
+}
+
 }  // namespace
 
-void addIntrospection(BuiltinTable& table) { table.add("builtins.dir", builtinDir); }
+void addIntrospection(BuiltinTable& table) {
+  table.add("builtins.dir", builtinDir);
+  table.add("sys._getframemodulename", frameModuleName);
+}
 
 }  // namespace cdynamo

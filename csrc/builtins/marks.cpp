@@ -4,6 +4,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/torch_function.h"
 
 namespace cdynamo {
 
@@ -102,6 +103,11 @@ Value* callMarked(Trace& t, PyObject* callable, Value* callableValue, CallArgs& 
   bool disallowed = own ? PyUnicode_CompareWithASCIIString(own, "disallow") == 0 : has(marks.disallowed, id.get());
   if (own ? !disallowed : has(marks.allowed, id.get())) {
     pin();
+    // In the graph their tensors are plain ones: traced, it gives what it gives outside.
+    if (isOverridden(t, args)) {
+      known = false;
+      return nullptr;
+    }
     return recordOpaque(t, callable, args);
   }
   // Of torch's own module only the functions that mean a break are there, each with its own reason.

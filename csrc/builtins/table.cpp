@@ -74,6 +74,7 @@ BuiltinTable& BuiltinTable::get() {
     addClassChecks(made);
     addIntrospection(made);
     addWeakReferences(made);
+    addLazyModules(made);
     return made;
   }();
   return table;
@@ -327,6 +328,9 @@ bool isPureModule(PyObject* callable) {
 
 void checkPolyfillCall(Trace& t, PyObject* callable, PyObject* polyfill, const CallArgs& args) {
   if (!PyFunction_Check(polyfill)) return;
+  // Methods of async generators drive a body that the trace runs.
+  if (!args.args.empty() && isReal(args.args[0]) && PyAsyncGen_CheckExact(realObject(args.args[0])))
+    unsupported(BreakReason::AsyncCode, "a method of an async generator that exists");
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(polyfill));
   if (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) return;
   auto* defaults = PyFunction_GET_DEFAULTS(polyfill);

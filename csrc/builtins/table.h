@@ -48,6 +48,7 @@ void addLibraryFunctions(BuiltinTable& table);
 void addClassChecks(BuiltinTable& table);
 void addIntrospection(BuiltinTable& table);
 void addWeakReferences(BuiltinTable& table);
+void addLazyModules(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);

@@ -28,18 +28,9 @@ Value* functionState(Trace& t, CallArgs&) { return t.real(checked(PyObject_CallN
 
 // ---- modes -----------------------------------------------------------------------------------------------------------
 
-bool isMode(Trace& t, Value* v) {
-  static auto* base = reinterpret_cast<PyTypeObject*>(importedObject("torch.overrides", "TorchFunctionMode"));
-  return v->kind == Kind::Instance && PyType_IsSubtype(t.typeOf(v), base);
-}
-
 Value* pushMode(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  static PyObject* enterName = PyUnicode_InternFromString("__enter__");
-  static PyObject* own = typeLookup(reinterpret_cast<PyTypeObject*>(importedObject("torch.overrides", "TorchFunctionMode")), enterName);
-  // After a break the mode is entered by its own __enter__, which must do nothing else.
-  if (!isMode(t, a.args[0]) || lookUp(t, t.typeOf(a.args[0]), enterName) != own)
-    unsupported(BreakReason::UnsupportedContextManager, "entering " + describe(a.args[0]));
+  if (!isMode(a.args[0])) unsupported(BreakReason::UnsupportedContextManager, "entering " + describe(a.args[0]));
   t.enterState(as<InstanceValue>(a.args[0]), {}, {}, nullptr, gradEnabled());
   return t.none();
 }
@@ -48,14 +39,14 @@ Value* popMode(Trace& t, CallArgs&) {
   InstanceValue* mode = t.enteredStates().empty() ? nullptr : t.enteredStates().back().manager;
   Node* none = nullptr;
   bool around = mode && mode->source && isModeAround(mode->source);
-  if (!mode || around || !isMode(t, mode) || !t.leaveState(mode, none))
+  if (!mode || around || !isMode(mode) || !t.leaveState(mode, none))
     unsupported(BreakReason::UnsupportedContextManager, "leaving a torch-function mode that was entered elsewhere");
   return mode;
 }
 
 Value* modeCount(Trace& t, CallArgs&) {
   long long count = 0;
-  for (const auto& state : t.enteredStates()) count += isMode(t, state.manager);
+  for (const auto& state : t.enteredStates()) count += isMode(state.manager);
   return t.integer(count);
 }
 
@@ -131,6 +122,8 @@ void addTorchFunctionBuiltins(BuiltinTable& table) {
   table.add("torch._C._get_torch_function_state", functionState);
   table.addPolyfill("torch._C.DisableTorchFunctionSubclass", "disable_torch_function_subclass");
   table.addPolyfill("torch._C.DisableTorchFunction", "disable_torch_function");
+  table.addPolyfill("torch.device.__enter__", "device_enter");
+  table.addPolyfill("torch.device.__exit__", "device_exit");
   table.addPolyfill("torch._C._group_tensors_by_device_and_dtype", "group_tensors_by_device_and_dtype");
   table.add("torch._C._push_on_torch_function_stack", pushMode);
   table.add("torch._C._pop_torch_function_stack", popMode);

@@ -341,9 +341,19 @@ Value* isTorchTensor(Trace& t, CallArgs& a) {
   return t.boolean(isTensor(a.args[0]) || (isReal(a.args[0]) && isTensor(realObject(a.args[0]))));
 }
 
+// compile(function) in a function that is compiled itself: what it gives is traced as the function.
+Value* compileInside(Trace& t, CallArgs& a) {
+  Value* model = a.args.size() == 1 ? a.args[0] : nullptr;
+  if (model && (model->kind == Kind::Function || model->kind == Kind::BoundMethod || (isReal(model) && PyFunction_Check(realObject(model)))))
+    return model;
+  static PyObject* function = importedObject("cdynamo._compile", "compile_with");
+  return inlineFunction(t, pinnedValue(t, function), std::move(a));
+}
+
 }  // namespace
 
 void addTorchBuiltins(BuiltinTable& table) {
+  table.add("cdynamo._compile.compile_with", compileInside);
   struct Row {
     const char* name;
     BuiltinHandler handler;

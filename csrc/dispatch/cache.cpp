@@ -1,5 +1,7 @@
 #include "dispatch/cache.h"
 
+#include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -34,7 +36,11 @@ struct Registry {
   std::unordered_map<PyObject*, Py_ssize_t> holders;
   // Per code object that has caches: a weak reference whose callback drops them.
   std::unordered_map<PyObject*, ObjectRef> watchers;
+  // Options that only caches hold (borrowed, latest last): `compile(f)(x)`, run again, finds what it captured before.
+  std::deque<PyObject*> parted;
 };
+
+constexpr size_t kMostParted = 16;
 
 // Never destroyed: at exit the interpreter may be gone before static destructors run.
 Registry& registry() {
@@ -56,6 +62,16 @@ std::vector<std::shared_ptr<CodeCache>> takeOut(Fits fits) {
     it = all.caches.erase(it);
   }
   return taken;
+}
+
+// Whether nothing but caches and `others` references hold the options.
+bool isParted(PyObject* options, Py_ssize_t others) {
+  auto holders = registry().holders.find(options);
+  return holders != registry().holders.end() && Py_REFCNT(options) <= holders->second + others;
+}
+
+void dropOptions(PyObject* options) {
+  auto dying = takeOut([&](const CacheKey& key) { return key.options == options; });
 }
 
 void forgetCode(PyObject* code) {
@@ -109,12 +125,21 @@ void CodeCache::resetAll() {
   std::vector<std::shared_ptr<CodeCache>> caches;
   for (auto& [key, cache] : registry().caches) caches.push_back(cache);
   for (auto& cache : caches) cache->clear();
+  std::deque<PyObject*> parted;
+  parted.swap(registry().parted);
+  for (PyObject* options : parted)
+    if (isParted(options, 0)) dropOptions(options);
 }
 
 void CodeCache::leave(ObjectRef options) {
-  auto holders = registry().holders.find(options.get());
-  if (holders == registry().holders.end() || Py_REFCNT(options.get()) > holders->second + 1) return;
-  auto dying = takeOut([&](const CacheKey& key) { return key.options == options.get(); });
+  if (!isParted(options.get(), 1)) return;
+  std::deque<PyObject*>& parted = registry().parted;
+  parted.push_back(options.get());
+  if (parted.size() <= kMostParted) return;
+  PyObject* oldest = parted.front();
+  parted.pop_front();
+  if (std::find(parted.begin(), parted.end(), oldest) != parted.end() || !isParted(oldest, 0)) return;
+  dropOptions(oldest);
 }
 
 size_t CodeCache::count() { return registry().caches.size(); }

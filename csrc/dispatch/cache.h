@@ -28,7 +28,7 @@ class CodeCache {
   // Empties every cache, also while calls are running (they keep the entry they run).
   static void resetAll();
   // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
-  // functions that eager code called among them), nobody can ask for these any more: they go too.
+  // functions that eager code called among them), these go too, once some others have parted after them.
   static void leave(ObjectRef options);
   // Drops the caches of a code object that nobody can call any more.
   static void forget(PyObject* code);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/exceptions.h"
+#include "base/own_library.h"
 #include "cpython/generators.h"
 #include "cpython/tracebacks.h"
 #include "dispatch/frame_hook.h"
@@ -403,10 +404,7 @@ class Driver {
   }
 
   // Stands for C code, which has no frame.
-  static bool isPolyfill(const ActiveFrame& f) {
-    static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
-    return f.globals.get() == polyfills;
-  }
+  static bool isPolyfill(const ActiveFrame& f) { return isOwnLibrary(f.globals.get(), "__name__"); }
 
   // The entry of this frame in the exception's traceback.
   static void addTraceback(const ActiveFrame& f, PyObject* exception) {

@@ -110,9 +110,12 @@ class Emitter : public Rebuilder {
     }
     for (const auto& state : states) {
       emitGradMode(state.gradBefore);
+      // What else the __enter__ of a torch-function mode does was traced.
+      const bool mode = isMode(state.manager);
+      if (mode) a.loadConst(importedObject("torch._C", "_push_on_torch_function_stack"));
       load(state.manager);
-      a.loadMethod("__enter__");
-      a.call(0);
+      if (!mode) a.loadMethod("__enter__");
+      a.call(mode ? 1 : 0);
       a.popTop();
     }
     if (!states.empty() || gradEnabled() != gradAtEntry) emitGradMode(gradEnabled());
@@ -127,7 +130,7 @@ class Emitter : public Rebuilder {
   }
 
   void emitGradMode(bool on) {
-    a.loadConst(importedObject("torch._C", "_set_grad_enabled"));
+    a.loadConst(setGradModeFunction());
     a.loadConst(on ? Py_True : Py_False);
     a.call(1);
     a.popTop();

@@ -83,6 +83,12 @@ PyObject* withNumbers(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return all.release();
 }
 
+PyObject* setGradMode(PyObject*, PyObject* on) {
+  setGradEnabled(on == Py_True);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kSetGradMode = {"set_grad_mode", setGradMode, METH_O, nullptr};
 PyMethodDef kWithNumbers = {"with_numbers", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(withNumbers)), METH_FASTCALL, nullptr};
 PyMethodDef kAdvance = {"advance", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advance)), METH_FASTCALL, nullptr};
 PyMethodDef kAdvanceNumber = {"advance_number", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(advanceNumber)), METH_FASTCALL, nullptr};
@@ -122,6 +128,11 @@ PyObject* storeHashedFunction() {
 
 PyObject* assignItemsFunction() {
   static PyObject* function = functionOf(kAssignItems);
+  return function;
+}
+
+PyObject* setGradModeFunction() {
+  static PyObject* function = functionOf(kSetGradMode);
   return function;
 }
 

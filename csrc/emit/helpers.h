@@ -22,4 +22,7 @@ PyObject* assignItemsFunction();
 // copy_set(s): a new set that CPython iterates over in the same order.
 PyObject* copySetFunction();
 
+// set_grad_mode(bool): no torch-function mode sees it. Borrowed.
+PyObject* setGradModeFunction();
+
 }  // namespace cdynamo

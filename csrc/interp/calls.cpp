@@ -464,13 +464,20 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.tail = tail;
     return inlineFunction(t, callable, std::move(args));
   }
-  if (Py_TYPE(object) == &_PyMethodWrapper_Type && args.args.size() == 1 && isTensor(args.args[0])) {
+  if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
+    ObjectRef self = checked(PyObject_GetAttrString(object, "__self__")), name = checked(PyObject_GetAttrString(object, "__name__"));
+    if (callable->source) t.identity(callable);
     // torch.Tensor.shape.__get__, as __torch_function__ gets it.
-    ObjectRef descriptor = checked(PyObject_GetAttrString(object, "__self__")), name = checked(PyObject_GetAttrString(object, "__name__"));
-    if (Py_TYPE(descriptor.get()) == &PyGetSetDescr_Type && PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0) {
-      if (callable->source) t.identity(callable);
-      return getAttr(t, args.args[0], reinterpret_cast<PyDescrObject*>(descriptor.get())->d_name);
+    bool reads = Py_TYPE(self.get()) == &PyGetSetDescr_Type && PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0;
+    if (reads && args.args.size() == 1 && isTensor(args.args[0]))
+      return getAttr(t, args.args[0], reinterpret_cast<PyDescrObject*>(self.get())->d_name);
+    ObjectRef definer = checked(PyObject_GetAttrString(object, "__objclass__"));
+    PyObject* slot = PyDict_GetItemWithError(typeDict(reinterpret_cast<PyTypeObject*>(definer.get())), name.get());
+    if (slot && Py_TYPE(slot) == &PyWrapperDescr_Type) {
+      args.args.insert(args.args.begin(), pinnedValue(t, self.get()));
+      return call(t, t.realShared(slot), std::move(args));
     }
+    if (PyErr_Occurred()) throw PythonError();
   }
   if (PyMethod_Check(object)) {
     static PyObject* funcName = PyUnicode_InternFromString("__func__");

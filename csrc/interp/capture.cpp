@@ -179,9 +179,22 @@ class Capture {
 
   CaptureOutcome run() {
     fullgraph_ = boolOption(options_, "fullgraph");
-    auto start = std::chrono::steady_clock::now();
     ObjectRef line = resumedAt();
     record_ = sendEvent("start", checked(Py_BuildValue("{s:O,s:O,s:O}", "code", userCode_, "frame", code_, "resumed_at", line.get())));
+    for (;;) {
+      try {
+        return attempt();
+      } catch (StartOver& again) {
+        done_.push_back(std::move(again.done));
+        setGradEnabled(gradAtStart_);
+        halfWay_ = eagerAfter_ = false;
+      }
+    }
+  }
+
+ private:
+  CaptureOutcome attempt() {
+    auto start = std::chrono::steady_clock::now();
     const Code& code = decode(reinterpret_cast<PyCodeObject*>(code_));
     if (code.flags() & (CO_COROUTINE | CO_ASYNC_GENERATOR)) return skip(nullptr, BreakReason::AsyncCode, "an async function");
     if (code.flags() & CO_GENERATOR) return skip(nullptr, BreakReason::GeneratorFrame, "a generator function");
@@ -195,6 +208,7 @@ class Capture {
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Trace t(names, fn->func_globals);
     setOpenNumbers(t);
+    t.done = done_;
     t.handledOutside = inputs_.handledException();
     t.options.errorOnBreak = errorOnBreakNow();
     t.options.fullgraph = fullgraph_;
@@ -222,7 +236,6 @@ class Capture {
     }
   }
 
- private:
   // dynamic=True: int arguments are open from the start; False: nothing ever is.
   void setOpenNumbers(Trace& t) const {
     ObjectRef dynamic = ObjectRef::steal(PyObject_GetAttrString(options_, "dynamic"));
@@ -554,6 +567,7 @@ class Capture {
   bool fullgraph_ = false;
   ObjectRef record_;  // what the front calls this capture
   bool gradAtStart_ = gradEnabled();
+  std::vector<ObjectRef> done_;
 };
 
 PyObject* setFront(PyObject*, PyObject* callbacks) {

@@ -255,7 +255,10 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
       } catch (Raised& raised) {
         std::string text = std::string("Error calling __set_name__ on '") + t.typeOf(v)->tp_name + "' instance '" + PyUnicode_AsUTF8(key) + "' in '" +
                            PyUnicode_AsUTF8(name) + "'";
-        if (!setNameErrorIsWrapped()) unsupported(BreakReason::ClassStatement, "a __set_name__ that raises");
+        if (!setNameErrorIsWrapped()) {
+          call1(t, getAttr(t, raised.exception, "add_note"), t.real(checked(PyUnicode_FromString(text.c_str()))));
+          throw;
+        }
         raiseFrom(t, PyExc_RuntimeError, text, raised.exception);
       }
     }

@@ -96,7 +96,7 @@ Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject*
   (void)name;
   std::string type = kind->tp_name;
   if (type.size() > 12 && type.compare(type.size() - 12, 12, "_tuplegetter") == 0) {
-    if (!instance) return t.realShared(d);
+    if (!instance) return pinnedValue(t, d);
     TupleValue* tuple = asTuple(instance);
     if (!tuple) return nullptr;
     ObjectRef parts = checked(PyObject_CallMethod(d, "__reduce__", nullptr));

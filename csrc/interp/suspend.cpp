@@ -15,10 +15,12 @@ namespace cdynamo {
 
 namespace {
 
-// Methods of polyfill classes that stand for objects of the library: what is carried are those objects.
+// Methods of polyfill classes that stand for objects of the library, and those of async generators: what is carried are those objects.
 bool isStandInsMethod(const FrameState& f) {
   Value* self = f.locals.empty() || f.code->argcount() == 0 ? nullptr : f.locals[0];
-  return self && self->kind == Kind::Instance && isOwnLibrary(typeDict(as<InstanceValue>(self)->type), "__module__");
+  if (!self) return false;
+  if (self->kind == Kind::Generator) return as<GeneratorValue>(self)->type == &PyAsyncGen_Type && isOwnLibrary(f.globals, "__name__");
+  return self->kind == Kind::Instance && isOwnLibrary(typeDict(as<InstanceValue>(self)->type), "__module__");
 }
 
 }  // namespace

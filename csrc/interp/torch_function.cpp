@@ -85,6 +85,11 @@ class WithoutMode {
 
 }  // namespace
 
+bool isMode(Value* v) {
+  static auto* base = reinterpret_cast<PyTypeObject*>(importedObject("torch.overrides", "TorchFunctionMode"));
+  return v->kind == Kind::Instance && PyType_IsSubtype(as<InstanceValue>(v)->type, base);
+}
+
 bool isModeAround(const Source* source) {
   return source->kind == SourceKind::Attr && source->base->kind == SourceKind::Pinned &&
          source->base->object == importedObject("cdynamo._higher_order", "mode_stack");

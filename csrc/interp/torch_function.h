@@ -4,6 +4,7 @@
 
 namespace cdynamo {
 
+bool isMode(Value* v);  // a TorchFunctionMode
 // Whether a source reaches one of the torch-function modes around the call (interp/capture.cpp).
 bool isModeAround(const Source* source);
 // Whether the class's __torch_function__ takes part: of a subclass of torch.Tensor that has not disabled it, or of any other class.

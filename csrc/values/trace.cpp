@@ -259,6 +259,10 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<CellValue>();
       v->loaded = false;
       heap = v;
+    } else if (iteratorShape(type) == kIteratorGenerator) {
+      heap = make<GeneratorValue>();
+    } else if (iteratorShape(type) != kIteratorUnknown) {
+      heap = make<IteratorValue>(IteratorValue::Existing);
     } else if (type == namespaceType() ||
                (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type))) {
       auto* v = make<InstanceValue>();
@@ -287,10 +291,6 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       }
       heap = v;
     }
-    if (!heap && iteratorShape(type) == kIteratorGenerator)
-      heap = make<GeneratorValue>();
-    else if (!heap && iteratorShape(type) != kIteratorUnknown)
-      heap = make<IteratorValue>(IteratorValue::Existing);
     if (heap == nullptr && type == ndarrayType())
       if (Value* array = wrapArray(object, source)) return remember(array);
     if (heap == nullptr) return remember(make<RealValue>(ObjectRef::share(object)));

@@ -46,6 +46,11 @@ struct Uncaught {
   const TracePlace* place;
 };
 
+// The program's objects were changed while tracing, as the program would have done it: nothing that was traced holds any more.
+struct StartOver {
+  ObjectRef done;  // what was changed: not to be done again
+};
+
 struct Checkpoint {
   size_t journal = 0;
   size_t facts = 0;
@@ -230,6 +235,7 @@ class Trace {
   const TracePlace* place = nullptr;
   const TracePlace* failedPlace = nullptr;  // innermost place when an Unsupported was thrown
   FrameState* frame = nullptr;              // innermost
+  std::vector<ObjectRef> done;              // by earlier attempts at this capture (StartOver)
   FrameState* failedFrame = nullptr;        // innermost when an Unsupported was thrown, or an exception that nothing catches
   // Set by who makes a call whose value goes straight to the current instruction; the next call() takes it.
   ReturnTo tail = ReturnTo::Native;

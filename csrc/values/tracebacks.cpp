@@ -2,6 +2,7 @@
 #include "cpython/tracebacks.h"
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "interp/frame.h"
 #include "values/trace.h"
 
@@ -28,9 +29,8 @@ const void* raisedKey(const Value* exception) { return isReal(exception) ? stati
 }  // namespace
 
 void Trace::addTraceback(Value* exception, const FrameState& f) {
-  static PyObject* polyfills = PyModule_GetDict(checked(PyImport_ImportModule("cdynamo.polyfills")).release());
-  // Polyfills stand for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
-  if (f.globals == polyfills || exception->source) return;
+  // Our own library stands for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
+  if (isOwnLibrary(f.globals, "__name__") || exception->source) return;
   const int32_t at = f.code->at(f.ip).offset.value;
   TracebackEntry entry{reinterpret_cast<PyObject*>(f.code->pyCode()), f.globals, at, at, tracebackOf(exception)};
   PyObject* made = keep(checked(newTraceback(realObject(entry.next), f.code->pyCode(), f.globals, at, at, nullptr)));

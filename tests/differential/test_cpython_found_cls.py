@@ -387,8 +387,8 @@ def set_name_that_raises(x):
 
         class Broken:
             attr = Named()
-    except RuntimeError as error:
-        return x * 2, str(error), type(error.__cause__)
+    except Exception as error:  # 3.12 adds a note to what was raised
+        return x * 2, str(error), type(error), type(error.__cause__), getattr(error, "__notes__", None)
 
 
 @case(lambda: (t(3),))

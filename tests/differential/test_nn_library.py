@@ -193,6 +193,61 @@ def functional_call_with_others():
     return Setup(lambda x, w: torch.func.functional_call(lin, w, x), lambda: (t(2, 4), weights), watch=lambda: list(lin.buffers()))
 
 
+class Reading(nn.modules.lazy.LazyModuleMixin, nn.Module):
+    """Takes its weight from the values of its first input, and says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.UninitializedParameter()
+
+    def initialize_parameters(self, batch, *, scale):
+        print("initialised")
+        self.weight.materialize(batch["x"][0].shape)
+        with torch.no_grad():
+            self.weight.copy_(batch["x"][0] * scale)
+
+    def forward(self, batch, *, scale):
+        return batch["x"][0] * self.weight + scale
+
+
+def of_lazy_modules(make, fn):
+    """A world whose function is called with a module that has no parameters yet."""
+    module = make()
+
+    def look():
+        return [type(module).__name__, *(type(m).__name__ for m in module.children()), *((p, p.grad) for p in module.parameters())]
+
+    return Setup(lambda x: fn(module, x), lambda: (t(2, 4),), watch=look, after=lambda out: out.sum().backward())
+
+
+@scenario(ops=["linear"])
+def lazy_linear():
+    return of_lazy_modules(lambda: nn.LazyLinear(3), lambda m, x: m(x))
+
+
+@scenario(ops=["mul", "linear", "relu", "linear", "add_", "batch_norm"])
+def lazy_modules_on_each_other():
+    return of_lazy_modules(
+        lambda: nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.LazyLinear(3), nn.LazyBatchNorm1d()),
+        lambda m, x: m(x * 2),
+    )
+
+
+@scenario(ops=["mul", "add"])
+def lazy_module_that_reads_its_input():
+    return of_lazy_modules(Reading, lambda m, x: m({"x": [x]}, scale=2))
+
+
+@scenario(ops=["dropout", "linear"], skip="*")
+def lazy_module_after_random_numbers():
+    return of_lazy_modules(lambda: nn.LazyLinear(3), lambda m, x: m(F.dropout(x)))
+
+
+@scenario(ops=["add", "mul", "add"], skip="*")
+def lazy_module_that_reads_what_was_computed():
+    return of_lazy_modules(Reading, lambda m, x: m({"x": [x + 1]}, scale=2))
+
+
 @scenario()
 def lazy_module():
     return Setup(lambda x, m: m(x), lambda: (t(2, 4), initialised(nn.LazyLinear(3))))

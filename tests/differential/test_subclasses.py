@@ -352,11 +352,4 @@ def default_device():
     return around(lambda: torch.device("cpu"), lambda x: torch.ones(3) + x)
 
 
-@case(lambda: (t(3),), skip="*")
-def device_inside(x):
-    with torch.device("cpu"):
-        y = torch.ones(3) + x
-    return y * 2
-
-
 test_subclasses = cases.as_test(__name__)

@@ -335,4 +335,52 @@ def default_dtype_for_a_while(x):
     return x + y, kind, torch.tensor(1.5).dtype
 
 
+# ---- devices and modes -------------------------------------------------------------------------------------------------
+
+
+@case(lambda: (t(3),), ops=["ones", "zeros", "ones", "add"])
+def device_for_a_while(x):
+    with torch.device("meta") as device:
+        a = torch.ones(3)
+        with torch.device("cpu"):
+            b = torch.zeros(2)
+    return a.device, b, device, torch.ones(3) + x
+
+
+@case(lambda: (t(3),), graphs=3, skip="*", captures=(3, 0))
+def device_across_a_break(x):
+    try:
+        with torch.device("meta"):
+            a = torch.ones(3)
+            torch._dynamo.graph_break()
+            b = torch.zeros(2)
+            raise KeyError(b.device)
+    except KeyError as error:
+        c = error.args[0]
+    return a.device, c, torch.ones(3) + x, torch._C._len_torch_function_stack()
+
+
+class Counting(torch.overrides.TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __enter__(self):
+        self.seen.append("enter")
+        return super().__enter__()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.seen.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@case(lambda: (t(3),), graphs=2, skip="*", captures=(3, 0))
+def mode_with_its_own_enter(x):
+    with Counting() as mode:
+        y = torch.sin(x)
+        torch._dynamo.graph_break()
+        y = torch.cos(y)
+    return y, mode.seen
+
+
 test_torch_state = cases.as_test(__name__)

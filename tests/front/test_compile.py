@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import inspect
 import pickle
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import pytest
 import torch
@@ -163,6 +165,62 @@ def test_already_compiled():
     assert torch.equal(compiled(lambda x: once(x) * 2)(x), (x + 1) * 2)
 
 
+class Counted:
+    """A backend that counts its graphs."""
+
+    def __init__(self):
+        self.graphs = 0
+
+    def __call__(self, module, inputs):
+        self.graphs += 1
+        return module
+
+
+def test_captures_are_shared_by_what_is_compiled_alike():
+    backend = Counted()
+    for _ in range(3):  # also where nothing holds what compile() gave
+        assert torch.equal(cdynamo.compile(add_one, backend=backend)(x), x + 1)
+    assert backend.graphs == 1
+    cdynamo.compile(add_one, backend=backend, fullgraph=True)(x)
+    assert backend.graphs == 2, "other options are another capture"
+    blocks = [torch.nn.Linear(3, 3) for _ in range(12)]
+    backend = Counted()
+    compiled_blocks = [cdynamo.compile(block, backend=backend) for block in blocks]
+    for block, compiled_block in zip(blocks, compiled_blocks):
+        assert torch.equal(compiled_block(x), block(x))
+    assert backend.graphs == 1, "modules that differ in nothing but their parameters"
+
+
+def test_captures_of_what_was_dropped_go_in_the_end():
+    def dropped():
+        backend = Counted()
+        compile_now = cdynamo.compile(lambda x: x * 3, backend=backend)
+        compile_now(x)
+        return weakref.ref(backend)
+
+    first = dropped()
+    for _ in range(20):
+        dropped()
+    gc.collect()
+    assert first() is None
+    last = dropped()
+    cdynamo.reset()
+    gc.collect()
+    assert last() is None
+
+
+def test_compile_inside():
+    def outer(x):
+        def inner(x):
+            return x.sin()
+
+        return cdynamo.compile(inner, backend="eager")(x) + cdynamo.compile(add_one)(x)
+
+    backend = Counted()
+    assert torch.equal(cdynamo.compile(outer, backend=backend, fullgraph=True)(x), x.sin() + x + 1)
+    assert backend.graphs == 1
+
+
 def test_refusals():
     for wrong in (3, "abc", Thing.__dict__["of_class"]):
         with pytest.raises(AssertionError, match=r"A callable function is expected, but <class '.*'> is provided."):
@@ -262,6 +320,9 @@ def test_lazy_modules():
     c = compiled(module)
     assert c(x).shape == (2,) and module.weight.shape == (2, 3)
     assert torch.equal(c(x), module(x))
+    module = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.LazyLinear(2))
+    c = compiled(module, fullgraph=True)
+    assert c(x).shape == (2,) and type(module[1]) is torch.nn.Linear and module[1].weight.shape == (2, 4)
 
 
 def test_module_gradients():

@@ -126,6 +126,7 @@ def test_disable_forms(api):
     a, c, m, linear = A(), C(1), M(), torch.nn.Linear(3, 3)
     forms = [a.method, api.disable(a.free), c, m, api.disable(linear), api.disable(torch.sin), api.disable(Watched(torch.cos).fn)]
     for form in forms:
+        cdynamo.reset()
         w = Watched(lambda x, form=form: form(x) + 1)
         assert torch.equal(w(x), form(x) + 1)
         assert w.breaks and w.breaks[0][0] == "Disabled", (form, w.breaks)

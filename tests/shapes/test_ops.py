@@ -240,6 +240,8 @@ def test_factories():
             continue  # older ones divide by zero and take the process down
         tally.check(torch.arange, *args)
         tally.check(torch.arange, *args, dtype=torch.float32)
+        if args[2:] == (0.3,) and torch.__version__ < "2.13":
+            continue  # the same: as an integer the step is 0
         tally.check(torch.arange, *args, dtype=torch.int64, device="cpu")
     tally.check(torch.arange, end=5)
     tally.check(torch.arange, start=1, end=5)
