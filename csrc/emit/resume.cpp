@@ -11,6 +11,7 @@
 #include "bytecode/liveness.h"
 #include "cpython/compat.h"
 #include "emit/adopted_cells.h"
+#include "guards/mortals.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -249,7 +250,8 @@ bool isDeathVisible(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (type->tp_finalize || type->tp_del || PyWeakref_Check(object)) return true;
   if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
-  if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
+  if (PyType_Check(object)) return Mortals::canDie(object);                                                       // its bases see it
+  if (PyModule_Check(object) || PyFunction_Check(object)) return false;
   return hasWeakReferences(object);
 }
 

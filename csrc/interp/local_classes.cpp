@@ -285,6 +285,21 @@ Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value*
   return createClass(t, meta, text, baseValues, asDict(names));
 }
 
+namespace {
+
+// The metaclass must have handed the cell of __class__ on to type.__new__, once.
+void checkClassCell(Trace& t, CellValue* cell, Value* name, Value* cls) {
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) return;
+  Value* held = t.cellContents(cell);
+  if (held == cls) return;
+  auto shown = [&](Value* v) { return std::string(PyUnicode_AsUTF8(t.constant(repr(t, v)))); };
+  std::string defining = " defining " + shown(name) + " as " + shown(cls);
+  if (!held) raise(t, PyExc_RuntimeError, "__class__ not set" + defining + ". Was __classcell__ propagated to type.__new__?");
+  raise(t, PyExc_TypeError, "__class__ set to " + shown(held) + defining);
+}
+
+}  // namespace
+
 Value* buildClass(Trace& t, CallArgs& args) {
   Value* metaValue = args.takeKeyword("metaclass");
   if (args.args.size() < 2 || args.args[0]->kind != Kind::Function) unsupported(BreakReason::ClassStatement, "__build_class__ called by the program");
@@ -319,10 +334,15 @@ Value* buildClass(Trace& t, CallArgs& args) {
   FrameState* f = newFrame(t, decode(reinterpret_cast<PyCodeObject*>(body->code)), body, body->globals, body->closure);
   f->names = names;
   runFrame(t, *f);
+  Value* cell = f->result;
   t.recycleFrame(f);
   if (plain) return createClass(t, meta, name, baseValues, names, {{}, args.kwargs});
   given.args.push_back(names);
-  return call(t, metaclass, std::move(given));
+  if (!cell || cell->kind != Kind::Cell) return call(t, metaclass, std::move(given));
+  t.tail = ReturnTo::Native;
+  Value* cls = call(t, metaclass, std::move(given));
+  checkClassCell(t, as<CellValue>(cell), args.args[1], cls);
+  return cls;
 }
 
 Value* makeByFactory(Trace& t, PyObject* factory, CallArgs& args) {

@@ -8,6 +8,7 @@
 #include "base/lookup.h"
 #include "base/own_library.h"
 #include "cpython/compat.h"
+#include "guards/mortals.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
 
@@ -71,6 +72,8 @@ class DeathWatch {
       found_ = true;
       return;
     }
+    // A class is seen by its bases.
+    if (PyType_Check(object)) found_ = level == 0 && Mortals::canDie(object);
     if (PyType_Check(object) || PyModule_Check(object) || (PyFunction_Check(object) && level > 0)) return;
     found_ = hasWeakReferences(object);
     if (found_ || level == kMostLevels || !type->tp_traverse || PyFunction_Check(object)) return;
