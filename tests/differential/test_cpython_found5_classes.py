@@ -37,7 +37,7 @@ def message(function):
         return type(e), str(e).split("<class")[0]
 
 
-@case(lambda: (t(3),), captures=(None, None))
+@case(lambda: (t(3),))
 def class_cell_that_the_metaclass_drops(x):
     def make():
         class Made(metaclass=DropsCell):
@@ -47,7 +47,7 @@ def class_cell_that_the_metaclass_drops(x):
     return x + 1, message(make)
 
 
-@case(lambda: (t(3),), captures=(None, None))
+@case(lambda: (t(3),))
 def class_cell_that_the_metaclass_uses_twice(x):
     def make():
         class Made(metaclass=UsesCellTwice):
@@ -104,7 +104,7 @@ def namespaces_are_compared_by_type(x):
     return x + 1, n == LooksLikeNamespace(), n != LooksLikeNamespace(), n == DerivedNamespace(a=1), n != DerivedNamespace(a=2)
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def classes_live_as_long_as_their_variables(x):
     class Base(metaclass=abc.ABCMeta):  # noqa: B024
         pass

@@ -43,7 +43,7 @@ class Counted:
 # ---- deaths inside a capture -------------------------------------------------------------------------------------------
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def reference_after_the_variable_is_overwritten(x):
     thing = Thing()
     ref = weakref.ref(thing)
@@ -52,7 +52,7 @@ def reference_after_the_variable_is_overwritten(x):
     return x, ref() is None, thing
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def reference_after_the_cell_is_overwritten(x):
     thing = Thing()
 
@@ -69,7 +69,7 @@ def reference_after_the_cell_is_overwritten(x):
     return x + 1, ref() is None
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def reference_to_what_another_variable_holds(x):
     thing = other = Thing(2)
     ref = weakref.ref(thing)
@@ -77,7 +77,7 @@ def reference_to_what_another_variable_holds(x):
     return x * ref().n, ref() is other, thing
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def callback_where_the_variable_is_overwritten(x):
     seen = []
     thing = Thing()
@@ -88,7 +88,7 @@ def callback_where_the_variable_is_overwritten(x):
     return x, before, thing, ref() is None
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def dictionary_shrinks_where_its_key_dies(x):
     table = weakref.WeakKeyDictionary()
     thing = Thing()
@@ -98,7 +98,7 @@ def dictionary_shrinks_where_its_key_dies(x):
     return before, len(table), thing
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def list_of_objects_with_finalizers_is_deleted(x):
     held = [Counted(), Counted()]
     x = x + Counted.alive
@@ -106,7 +106,7 @@ def list_of_objects_with_finalizers_is_deleted(x):
     return x, Counted.alive
 
 
-@case(lambda: (t(3),), skip="*", captures=(None, None))
+@case(lambda: (t(3),), skip="*")
 def references_that_are_not_read_any_more_live_on(x):
     thing = Thing()
     proxy = weakref.proxy(thing)
@@ -116,7 +116,7 @@ def references_that_are_not_read_any_more_live_on(x):
     return x, count, proxy.n
 
 
-@case(lambda: (t(3),), skip="UnsupportedOperator", captures=(None, None))
+@case(lambda: (t(3),), skip="UnsupportedOperator")
 def memory_error_inside_with(x):
     left = []
 
