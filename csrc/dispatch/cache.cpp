@@ -233,7 +233,7 @@ void CodeCache::purge() {
   std::vector<std::shared_ptr<Entry>> dying;
   for (size_t i = entries_.size(); i-- > 0;)
     if (!entries_[i]->guards->canEverHold()) {
-      wasted_ += entries_[i]->hits <= 1;
+      wasted_ += entries_[i]->hits <= 1 && entries_[i]->guards->hasLost();
       dying.push_back(std::move(entries_[i]));
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
     }

@@ -15,8 +15,9 @@ namespace cdynamo {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const FactList& facts, const SourceTable& table, const std::vector<const Source*>& wanted)
-      : facts_(facts), wanted_(wanted), program_(new GuardProgram()), registerOf_(table.size(), -1), needed_(table.size(), nullptr) {
+  ProgramBuilder(const FactList& facts, const SourceTable& table, const std::vector<const Source*>& wanted,
+                 const std::unordered_set<PyObject*>& owned)
+      : facts_(facts), wanted_(wanted), owned_(owned), program_(new GuardProgram()), registerOf_(table.size(), -1), needed_(table.size(), nullptr) {
     program_->localNames_ = table.localNames();
     program_->rootGlobals_ = table.rootGlobals();
   }
@@ -128,7 +129,7 @@ class ProgramBuilder {
 
   // Where the object can die it is watched; the program is of no use once it is dead.
   bool watches(PyObject* object) {
-    if (!object || !Mortals::canDie(object)) return false;
+    if (!object || owned_.count(object) || !Mortals::canDie(object)) return false;
     program_->mortals_.watch(object);
     return true;
   }
@@ -542,6 +543,7 @@ class ProgramBuilder {
 
   const FactList& facts_;
   const std::vector<const Source*>& wanted_;
+  const std::unordered_set<PyObject*>& owned_;
   std::unordered_set<const Source*> onlyPresent_;
   std::unique_ptr<GuardProgram> program_;
   std::vector<int32_t> registerOf_;    // by the table's source id
@@ -563,8 +565,8 @@ class ProgramBuilder {
 };
 
 std::unique_ptr<GuardProgram> GuardProgram::build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
-                                                  const GlobalState& globals, bool guardGlobals) {
-  return ProgramBuilder(facts, table, wanted).build(globals, guardGlobals);
+                                                  const GlobalState& globals, bool guardGlobals, const std::unordered_set<PyObject*>& owned) {
+  return ProgramBuilder(facts, table, wanted, owned).build(globals, guardGlobals);
 }
 
 }  // namespace cdynamo

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "guards/distinct.h"
@@ -48,9 +49,9 @@ struct GuardFact {
 class GuardProgram {
  public:
   // wanted: the sources whose values check() hands out, in that order. Nothing of the lists is kept but the objects
-  // they name. Throws PythonError or EngineError.
+  // they name. owned: objects that nobody but the capture has. Throws PythonError or EngineError.
   static std::unique_ptr<GuardProgram> build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
-                                             const GlobalState& globals, bool guardGlobals = true);
+                                             const GlobalState& globals, bool guardGlobals = true, const std::unordered_set<PyObject*>& owned = {});
   ~GuardProgram();
   GuardProgram(const GuardProgram&) = delete;
   GuardProgram& operator=(const GuardProgram&) = delete;
@@ -81,6 +82,8 @@ class GuardProgram {
 
   // False once an object that the program names has died: it can never hold again.
   bool canEverHold() const;
+  // Whether that was one which the program does not get from the call: a key, a class.
+  bool hasLost() const { return !mortals_.areAlive(); }
   // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
   // they are for (many layers with one forward) are not recompiles of each other.
   bool isForSameObjects(const FrameInputs& inputs) const;

@@ -171,31 +171,46 @@ PyTypeObject* finalizedType(PyObject* object) {
 
 namespace {
 
-// What a container holds that the trace made; nothing for all else.
-std::vector<Value*> heldByMade(Value* v) {
-  if (v->source) return {};
-  if (v->kind == Kind::List) return as<ListValue>(v)->items;
-  if (v->kind == Kind::Tuple) return as<TupleValue>(v)->items;
-  std::vector<Value*> held;
+// The value, and what it holds where it is a container that the trace made.
+template <typename Visit>
+void visitHeld(Value* v, Visit visit) {
+  visit(v);
+  if (v->source) return;
+  if (v->kind == Kind::List)
+    for (Value* item : as<ListValue>(v)->items) visit(item);
+  if (v->kind == Kind::Tuple)
+    for (Value* item : as<TupleValue>(v)->items) visit(item);
   if (v->kind == Kind::Dict)
     for (const DictEntry& e : as<DictValue>(v)->entries)
-      if (e.value) held.insert(held.end(), {e.key.value, e.value});
-  return held;
+      if (e.value) visit(e.key.value), visit(e.value);
+}
+
+[[noreturn]] void refuseDeath(PyTypeObject* type) {
+  unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
 }
 
 }  // namespace
 
 void checkOverwritten(Trace& t, Value* old) {
   if (!old || old->kind == Kind::Tensor) return;
-  for (Value* held : heldByMade(old))
-    if (held->kind == Kind::Instance && held->source && isVariable(held->source)) checkOverwritten(t, held);
   if (old->kind == Kind::Generator) return checkDropped(t, old);
   auto* heap = old->kind == Kind::Instance || old->kind == Kind::Tuple ? as<HeapValue>(old) : nullptr;
   PyObject* object = isReal(old) ? realObject(old) : heap ? heap->real.get() : nullptr;
-  if (!object || !old->source) return;
-  PyTypeObject* type = finalizedType(object);
-  if (!type && isVariable(old->source) && hasWeakCallbacks(object)) type = Py_TYPE(object);
-  if (type) unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
+  if (PyTypeObject* type = object && old->source ? finalizedType(object) : nullptr) refuseDeath(type);
+}
+
+void checkVariable(Trace& t, Value*& variable) {
+  if (!variable) return;
+  std::vector<Value*> objects;
+  visitHeld(variable, [&](Value* v) {
+    PyObject* object = v->kind == Kind::Instance && v->source && isVariable(v->source) ? as<InstanceValue>(v)->real.get() : nullptr;
+    if (object && (finalizedType(object) || hasWeakCallbacks(object))) objects.push_back(v);
+  });
+  if (objects.empty()) return;
+  Value* old = std::exchange(variable, nullptr);
+  auto dying = std::find_if(objects.begin(), objects.end(), [&](Value* v) { return !isReachable(t, v); });
+  variable = old;
+  if (dying != objects.end()) refuseDeath(as<InstanceValue>(*dying)->type);
 }
 
 bool isVariable(const Source* s) { return s->kind == SourceKind::Local || s->kind == SourceKind::CellContents; }

@@ -196,6 +196,19 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
   return made;
 }
 
+// ABCMeta asks each value for __isabstractmethod__: what stands for one that only the program knows must not answer.
+void checkAbstract(Trace& t, Value* v) {
+  static PyObject* name = named("__isabstractmethod__");
+  auto refuse = [] { unsupported(BreakReason::ClassStatement, "an abstract base class with a computed __isabstractmethod__"); };
+  if (v->kind == Kind::Property)
+    for (Value* part : {as<PropertyValue>(v)->get, as<PropertyValue>(v)->set, as<PropertyValue>(v)->del})
+      if (part) checkAbstract(t, part);
+  DictValue* dict = v->kind == Kind::Function ? as<FunctionValue>(v)->dict : v->kind == Kind::Instance ? as<InstanceValue>(v)->dict : nullptr;
+  Value* held = dict ? t.dictGetName(dict, name) : nullptr;
+  if (held && (v->kind == Kind::Instance || !t.isConstant(held))) refuse();
+  if (v->kind == Kind::Instance && lookUp(t, t.typeOf(v), name)) refuse();
+}
+
 Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names, CallArgs keywords = {}) {
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   if (meta != abcMeta() && (PyType_IsSubtype(meta, abcMeta()) || !inherits(t, meta, {"mro"})))
@@ -212,6 +225,7 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
     ObjectRef held;
+    if (meta == abcMeta()) checkAbstract(t, v);
     if (hooked && is(key, "__slots__")) unsupported(BreakReason::ClassStatement, "a class with slots below an __init_subclass__");
     if (setNameOf(t, v)) {
       held = ObjectRef::share(Py_None);
@@ -434,6 +448,18 @@ void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
     record->writes.pop_back();
     if (PyType_Type.tp_setattro(object, attribute.get(), before.get()) < 0) PyErr_Clear();
   });
+}
+
+std::unordered_set<PyObject*> objectsOfModels(const Trace& t) {
+  std::unordered_set<PyObject*> all;
+  for (const auto& [model, record] : t.localClasses) {
+    all.insert(model);
+    PyObject *key = nullptr, *held = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(typeDict(reinterpret_cast<PyTypeObject*>(model)), &at, &key, &held);) all.insert(held);
+  }
+  for (const auto& [object, value] : t.models)
+    if (!value->source) all.insert(object);
+  return all;
 }
 
 }  // namespace cdynamo
