@@ -68,6 +68,7 @@ def configure(
     on_limit: Callable[[Any, int, list[str], Any], None] | None = ...,  # function, limit, reasons, options
     on_engine_error: Callable[[Any, str], None] | None = ...,
     other_backend: Callable[[Any, str | None], Any] | None = ...,  # options, name
+    only_differing: bool = ...,
     force_backend: bool = ...,
     break_every: int = ...,
     skip_blocks: bool = ...,

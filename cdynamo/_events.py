@@ -67,8 +67,13 @@ def wants_guards() -> int:
     return 2 if _logs.logger("guards") is not None else 1 if _listeners else 0
 
 
+MOST_KEYS = 1000  # of one group: texts may name what is another thing in each call
+
+
 def count(group: str, key: str, by: int = 1) -> None:
     """In our counters, and in torch's where torch._dynamo is loaded."""
+    if len(counters[group]) >= MOST_KEYS and key not in counters[group]:
+        key = "others"
     counters[group][key] += by
     theirs = sys.modules.get("torch._dynamo.utils")
     if theirs is not None and hasattr(theirs, "counters"):

@@ -95,6 +95,7 @@ def _make_number(mode, number: Number):
     return env.create_unbacked_symint() if number.type is int else env.create_unbacked_symfloat()
 
 
+_PLAIN_TYPES = (bool, int, float, complex, str, bytes, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.qscheme)
 _NUMBER_TYPES = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 
@@ -125,8 +126,10 @@ def _describe(value: Any, operands: dict[int, Described]):
         )
     if type(value) is dict:
         return ("dict", tuple(value), *(_describe(item, operands) for item in value.values()))
-    if isinstance(value, torch.Size) or not isinstance(value, (tuple, list)):
+    if type(value) in _PLAIN_TYPES:
         return ("const", value)
+    if not isinstance(value, (tuple, list)):
+        raise _Unknown(f"the result is a {type(value).__name__}, and a run with fake tensors gives another one")
     items = tuple(_describe(item, operands) for item in value)
     if type(value) is tuple:
         return ("tuple", *items)

@@ -29,7 +29,8 @@ _others: dict[tuple[int, Any], tuple[CompileOptions, CompileOptions]] = {}
 class set_stance:
     """A function, a context manager and a decorator, as torch.compiler.set_stance; refused in compiled code.
 
-    skip_guard_eval_unsafe is accepted; guards are cheap enough to be run always, so a call never gets a capture that does not fit.
+    skip_guard_eval_unsafe: of the guards only those are run that tell the captures of a function apart, and those about types. Calls
+    that nothing was captured for get an earlier capture, or an error where that is known not to fit.
     """
 
     _dynamo_forbidden = True
@@ -70,7 +71,12 @@ def change(stance: Any) -> Any:
     if _C.in_compiled_region():
         raise RuntimeError("attempted to set_stance in a torch.compile region")
     before, _now = _now, stance
-    _C.configure(stance=stance.stance, force_backend=stance.backend is not None, other_backend=other_backend)
+    _C.configure(
+        stance=stance.stance,
+        force_backend=stance.backend is not None,
+        other_backend=other_backend,
+        only_differing=stance.skip_guard_eval_unsafe,
+    )
     return before
 
 

@@ -7,6 +7,7 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "source/open_ids.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -48,6 +49,10 @@ Value* builtinId(Trace& t, CallArgs& a) {
   Value* v = a.args[0];
   if (auto known = t.ids.find(v); known != t.ids.end()) return known->second;
   if (isForMemo(t, v)) return idOfFresh(t, v);
+  if (isOpenId(t.options.openNames, t.sources, v->source)) {
+    t.facts.distinct(v->source, true);
+    return idOfFresh(t, v);
+  }
   PyObject* object = nullptr;
   auto* heap = dynamic_cast<HeapValue*>(v);
   if (isReal(v)) {

@@ -240,6 +240,15 @@ Value* warn(Trace& t, CallArgs& a) {
   return t.none();
 }
 
+// What catch_warnings and simplefilter call after each change; a warning in between breaks.
+Value* filtersMutated(Trace& t, CallArgs& a) {
+  expectArgs(a, 0, 0);
+  LateCall late;
+  late.callable = importedObject("_warnings", "_filters_mutated");
+  t.defer(std::move(late), false);
+  return t.none();
+}
+
 }  // namespace
 
 Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known) {
@@ -269,6 +278,7 @@ Value* callOutput(Trace& t, PyObject* callable, Value* callableValue, CallArgs& 
 void addOutputBuiltins(BuiltinTable& table) {
   table.add("builtins.print", print);
   table.add("warnings.warn", warn);
+  table.add("_warnings._filters_mutated", filtersMutated);
   const BuiltinHandler methods[] = {loggerMethod<0>, loggerMethod<1>, loggerMethod<2>, loggerMethod<3>,
                                     loggerMethod<4>, loggerMethod<5>, loggerMethod<6>};
   const BuiltinHandler functions[] = {loggingFunction<0>, loggingFunction<1>, loggingFunction<2>, loggingFunction<3>,

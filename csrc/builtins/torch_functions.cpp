@@ -235,8 +235,15 @@ TensorValue* selfTensor(Trace& t, CallArgs& a, const char* name) {
   return tensor;
 }
 
+// The same where it takes nothing else.
+TensorValue* onlyTensor(Trace& t, CallArgs& a, const char* name) {
+  expectArgs(a, 1, 1);
+  return selfTensor(t, a, name);
+}
+
 Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const char* name) {
   Value* dim = a.takeKeyword("dim");
+  expectArgs(a, 1, dim ? 1 : 2);
   if (a.args.size() > 1) dim = a.args[1];
   if (dim && !isReal(dim, Py_None)) {
     std::optional<long long> d = asInteger(t, dim);
@@ -257,54 +264,59 @@ Value* dims(Trace& t, CallArgs& a, const Dims& values, PyTypeObject* type, const
 
 Value* tensorSize(Trace& t, CallArgs& a) { return dims(t, a, selfTensor(t, a, "size")->meta.sizes, sizeType(), "size"); }
 Value* tensorStride(Trace& t, CallArgs& a) { return dims(t, a, selfTensor(t, a, "stride")->meta.strides, &PyTuple_Type, "stride"); }
-Value* tensorDim(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "dim")->meta.dim()); }
-Value* tensorNumel(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "numel")->meta.numel()); }
-Value* tensorOffset(Trace& t, CallArgs& a) { return t.integer(selfTensor(t, a, "storage_offset")->meta.storageOffset); }
+Value* tensorDim(Trace& t, CallArgs& a) { return t.integer(onlyTensor(t, a, "dim")->meta.dim()); }
+Value* tensorNumel(Trace& t, CallArgs& a) { return t.integer(onlyTensor(t, a, "numel")->meta.numel()); }
+Value* tensorOffset(Trace& t, CallArgs& a) { return t.integer(onlyTensor(t, a, "storage_offset")->meta.storageOffset); }
 
 bool isFloat(DType d) {
   return d == DType::Float16 || d == DType::Float32 || d == DType::Float64 || d == DType::BFloat16 || static_cast<int>(d) > 22;
 }
 bool isComplexType(DType d) { return d == DType::ComplexHalf || d == DType::Complex64 || d == DType::Complex128; }
 
-Value* tensorIsFloating(Trace& t, CallArgs& a) { return t.boolean(isFloat(selfTensor(t, a, "is_floating_point")->meta.dtype)); }
-Value* tensorIsComplex(Trace& t, CallArgs& a) { return t.boolean(isComplexType(selfTensor(t, a, "is_complex")->meta.dtype)); }
-Value* tensorIsInference(Trace& t, CallArgs& a) { return t.boolean(selfTensor(t, a, "is_inference")->meta.isInference); }
+Value* tensorIsFloating(Trace& t, CallArgs& a) { return t.boolean(isFloat(onlyTensor(t, a, "is_floating_point")->meta.dtype)); }
+Value* tensorIsComplex(Trace& t, CallArgs& a) { return t.boolean(isComplexType(onlyTensor(t, a, "is_complex")->meta.dtype)); }
+Value* tensorIsInference(Trace& t, CallArgs& a) { return t.boolean(onlyTensor(t, a, "is_inference")->meta.isInference); }
 
 Value* tensorElementSize(Trace& t, CallArgs& a) {
-  auto* tensor = selfTensor(t, a, "element_size");
+  auto* tensor = onlyTensor(t, a, "element_size");
   static PyObject* name = PyUnicode_InternFromString("itemsize");
   return tensorAttr(t, tensor, name);
 }
 
 Value* tensorGetDevice(Trace& t, CallArgs& a) {
-  auto* tensor = selfTensor(t, a, "get_device");
+  auto* tensor = onlyTensor(t, a, "get_device");
   return t.integer(tensor->meta.device.type == 0 ? -1 : tensor->meta.device.index);
 }
 
 Value* tensorIsContiguous(Trace& t, CallArgs& a) {
   auto* tensor = selfTensor(t, a, "is_contiguous");
+  enum : int8_t { kContiguous, kPreserveFormat, kChannelsLast, kChannelsLast3d };  // c10::MemoryFormat
+  int8_t format = kContiguous;
   if (a.args.size() > 1 || !a.kwargs.empty()) {
     Value* f = a.args.size() > 1 ? a.args[1] : a.keyword("memory_format");
-    int8_t format = -1;
     PyObject* c = f ? t.constant(f) : nullptr;
-    if (!c || !memoryFormatFrom(c, format) || format != 0) unsupported(BreakReason::TensorMethod, "is_contiguous with a memory format");
+    if (!c || !memoryFormatFrom(c, format) || format == kPreserveFormat)
+      unsupported(BreakReason::TensorMethod, "is_contiguous with a memory format that is none of a tensor's");
   }
   const TensorMeta& m = tensor->meta;
+  const uint32_t dims = m.sizes.size();
+  if ((format == kChannelsLast && dims != 4) || (format == kChannelsLast3d && dims != 5)) return t.boolean(false);
   int64_t expected = 1;
   bool contiguous = true;
-  if (m.numel() > 0)
-    for (uint32_t i = m.sizes.size(); i-- > 0;) {
-      if (m.sizes[i] == 1) continue;
-      if (m.strides[i] != expected) contiguous = false;
-      expected *= m.sizes[i];
-    }
-  return t.boolean(contiguous);
+  for (uint32_t i = 0; i < dims; i++) {
+    // From the innermost dimension on; channels, the second one, come first where they are last in memory.
+    const uint32_t d = format == kContiguous ? dims - 1 - i : i == 0 ? 1 : i + 1 < dims ? dims - i : 0;
+    if (m.sizes[d] == 1) continue;
+    if (m.strides[d] != expected) contiguous = false;
+    expected *= m.sizes[d];
+  }
+  return t.boolean(contiguous || (format == kContiguous && m.numel() == 0));
 }
 
 template <int which>
 Value* refuseRead(Trace&, CallArgs&) {
-  static const char* names[] = {".data_ptr()", "index of a tensor"};
-  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex};
+  static const char* names[] = {".data_ptr()", "index of a tensor", "whether two tensors have the same memory"};
+  static const BreakReason reasons[] = {BreakReason::DataPointer, BreakReason::TensorAsIndex, BreakReason::TensorMethod};
   unsupported(reasons[which], names[which]);
 }
 Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMethod, "an autograd method of a tensor"); }
@@ -312,6 +324,8 @@ Value* refuseMutation(Trace&, CallArgs&) { unsupported(BreakReason::AutogradMeth
 Value* requiresGrad_(Trace& t, CallArgs& a) {
   auto* tensor = selfTensor(t, a, "requires_grad_");
   Value* flag = a.args.size() > 1 ? a.args[1] : a.keyword("requires_grad");
+  if (a.args.size() + a.kwargs.size() > (flag ? 2u : 1u) || (flag && t.typeOf(flag) != &PyBool_Type))
+    unsupported(BreakReason::TensorMethod, "requires_grad_() with other arguments than a bool");
   bool want = !flag || truth(t, flag);
   if (tensor->meta.requiresGrad == want) return tensor;
   unsupported(BreakReason::RequiresGradChange, "requires_grad_() that changes a tensor");
@@ -372,6 +386,8 @@ void addTorchBuiltins(BuiltinTable& table) {
                          {"get_device", tensorGetDevice},
                          {"is_contiguous", tensorIsContiguous},
                          {"data_ptr", refuseRead<0>},
+                         {"const_data_ptr", refuseRead<0>},
+                         {"is_set_to", refuseRead<2>},
                          {"__index__", refuseRead<1>},
                          {"backward", refuseMutation},
                          {"retain_grad", refuseMutation},

@@ -43,6 +43,22 @@ int callsLeft(void) {
 #endif
 }
 
+void reserveCalls(int count) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyThreadState_Get()->py_recursion_remaining -= count;
+#else
+  PyThreadState_Get()->recursion_remaining -= count;
+#endif
+}
+
+int callsOfCarrier(void) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return 1;
+#else
+  return 2;
+#endif
+}
+
 PyObject* runFrame(const StartingFrame* frame) { return evaluatorBefore(frame->thread, (InterpreterFrame*)frame->frame, 0); }
 
 PyObject* finishFrame(const StartingFrame* starting, PyObject* result) {

@@ -25,6 +25,10 @@ typedef PyObject* (*FrameEvaluator)(const StartingFrame* frame);
 int callsAreNearlyRefused(const StartingFrame* frame);
 // How much deeper Python code may call Python code before CPython raises RecursionError.
 int callsLeft(void);
+// From now on it may be so many calls less deep.
+void reserveCalls(int count);
+// How many such calls a function of Python takes that is called by one of C, and that calls a function of C.
+int callsOfCarrier(void);
 // Lets CPython run the frame.
 PyObject* runFrame(const StartingFrame* frame);
 // Ends the frame without running it. `result` is taken over; null: the call fails with the Python error that is set, and the frame

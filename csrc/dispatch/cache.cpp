@@ -15,8 +15,6 @@ namespace cdynamo {
 
 namespace {
 
-constexpr int kCallsOfFront = 60;
-
 struct CacheKey {
   PyObject* code;
   PyObject* options;
@@ -41,6 +39,8 @@ struct Registry {
 };
 
 constexpr size_t kMostParted = 16;
+// Captures in a row that no second call could use, as a multiple of the limit of recompiles: then no more are made.
+constexpr int kMostWasted = 4;
 
 // Never destroyed: at exit the interpreter may be gone before static destructors run.
 Registry& registry() {
@@ -149,9 +149,10 @@ void CodeCache::clear() {
   dying.swap(entries_);
   generation_++;
   skipped_ = limitReported_ = calledBefore_ = false;
-  wasted_ = 0;
   skipReason_.clear();
   openNames_.clear();
+  differing_.clear();
+  wasted_ = 0;
   // A running call may hold one of them.
   decltype(continuations_) continuations;
   continuations.swap(continuations_);
@@ -164,7 +165,35 @@ std::shared_ptr<CodeCache> CodeCache::continuation(const std::shared_ptr<const R
   return cache;
 }
 
-void CodeCache::forget(PyObject* code) { forgetCode(code); }
+void CodeCache::forget(PyObject* code) {
+  auto isIn = [&](const ResumeChain& chain) {
+    return std::any_of(chain.frames.begin(), chain.frames.end(),
+                       [&](const ResumeChain::Frame& f) { return reinterpret_cast<PyObject*>(f.at->code->pyCode()) == code; });
+  };
+  std::vector<std::shared_ptr<CodeCache>> dying;
+  std::vector<std::shared_ptr<const ResumeChain>> chains;
+  for (auto& [key, cache] : registry().caches)
+    for (auto it = cache->continuations_.begin(); it != cache->continuations_.end();) {
+      if (!isIn(*it->first)) {
+        ++it;
+        continue;
+      }
+      chains.push_back(it->first);
+      dying.push_back(std::move(it->second));
+      it = cache->continuations_.erase(it);
+    }
+  forgetCode(code);
+}
+
+void CodeCache::purgeAll() {
+  std::vector<std::shared_ptr<CodeCache>> caches;
+  for (auto& [key, cache] : registry().caches) {
+    caches.push_back(cache);
+    for (auto& [chain, continuation] : cache->continuations_)
+      if (continuation) caches.push_back(continuation);
+  }
+  for (auto& cache : caches) cache->purge();
+}
 
 namespace {
 
@@ -219,7 +248,8 @@ CallOutcome CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
     if (entry->globals && entry->globals.get() != globals) continue;
     size_t wanted = entry->guards->wantedCount();
     values.resize(static_cast<uint32_t>(wanted));
-    if (!entry->guards->check(inputs, values.data())) continue;
+    bool onlyDiffering = dispatchSettings().onlyDiffering;
+    if (onlyDiffering ? !entry->guards->checkDiffering(inputs, differing_, values.data()) : !entry->guards->check(inputs, values.data())) continue;
     if (i > 0 && i < entries_.size() && entries_[i] == entry) {
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
       entries_.insert(entries_.begin(), entry);
@@ -233,15 +263,17 @@ void CodeCache::purge() {
   std::vector<std::shared_ptr<Entry>> dying;
   for (size_t i = entries_.size(); i-- > 0;)
     if (!entries_[i]->guards->canEverHold()) {
-      wasted_ += entries_[i]->hits <= 1 && entries_[i]->guards->hasLost();
       dying.push_back(std::move(entries_[i]));
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
     }
+  if (dying.empty()) return;
+  bool used = std::any_of(dying.begin(), dying.end(), [](const auto& entry) { return entry->hits > 1; });
+  wasted_ = used ? 0 : wasted_ + 1;
 }
 
 bool CodeCache::isFull(const FrameInputs& inputs, int limit) const {
-  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit)) return true;
-  int alike = wasted_;
+  if (entries_.size() >= static_cast<size_t>(dispatchSettings().accumulatedLimit) || wasted_ >= kMostWasted * limit) return true;
+  int alike = 0;
   for (const auto& entry : entries_) alike += entry->guards->isForSameObjects(inputs);
   return alike >= limit;
 }
@@ -260,10 +292,10 @@ ObjectRef CodeCache::missReasons(const FrameInputs& inputs) const {
   return reasons;
 }
 
-void CodeCache::noteChangedNumbers(const FrameInputs& inputs) {
+void CodeCache::noteChangedNumbers(const FrameInputs& inputs, bool canHold) {
   std::vector<std::shared_ptr<Entry>> entries = entries_;
   for (const auto& entry : entries)
-    if (entry->guards->isForSameObjects(inputs)) entry->guards->addChangedNumbers(inputs, openNames_);
+    if (entry->guards->canEverHold() == canHold) entry->guards->addChangedNumbers(inputs, openNames_);
 }
 
 namespace {
@@ -336,6 +368,7 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       cache->calledBefore_ = true;
       return cache->call(inputs, recompileLimit);
     }
+    noteChangedNumbers(inputs, false);
     purge();
     bool known = !entries_.empty();
     // As in torch, these two stances make no capture at all, not even a first one.
@@ -357,13 +390,20 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
       PyErr_SetObject(PyExc_RuntimeError, text.get());
       return {};
     }
+    if (known && settings.onlyDiffering) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "Recompilation triggered with skip_guard_eval_unsafe stance. This usually means that you have not warmed up your model with "
+                      "enough inputs such that you can guarantee no more recompilations.");
+      return {};
+    }
     if (full) {
       if (!reasons) reasons = checked(PyList_New(0));
       overLimit(inputs, limit, reasons.get());
       return {};
     }
     if (known && !notify(settings.onRecompile, inputs.function, reasons.get())) return {};
-    noteChangedNumbers(inputs);
+    noteChangedNumbers(inputs, true);
+    for (const auto& entry : std::vector<std::shared_ptr<Entry>>(entries_)) entry->guards->addDiffering(inputs, differing_);
     CaptureOutcome outcome;
     uint64_t generation = generation_;
     {

@@ -10,6 +10,9 @@
 
 namespace cdynamo {
 
+// Where CPython would let the program call no deeper than this, it goes on alone.
+constexpr int kCallsOfFront = 60;
+
 struct CallOutcome {
   PyObject* value = nullptr;         // a new reference; null with a Python error set, or with none: to be made eagerly
   std::shared_ptr<Entry> suspended;  // not null: the capture ended in a break, and the value is the state of its frames
@@ -30,8 +33,10 @@ class CodeCache {
   // For a compiled function that goes away, with its reference to the options. Where only caches hold them besides (those of
   // functions that eager code called among them), these go too, once some others have parted after them.
   static void leave(ObjectRef options);
-  // Drops the caches of a code object that nobody can call any more.
+  // Drops the caches of a code object that nobody can call any more, and the captures of what follows a break in it.
   static void forget(PyObject* code);
+  // Drops every capture that can never be used again.
+  static void purgeAll();
   static size_t count();
 
   // The call itself, up to its first break. `inputs` are bound slots, borrowed and maybe only from the function's defaults.
@@ -58,7 +63,8 @@ class CodeCache {
   // Whether one more capture for such a call would be too many.
   bool isFull(const FrameInputs& inputs, int limit) const;
   ObjectRef missReasons(const FrameInputs& inputs) const;
-  void noteChangedNumbers(const FrameInputs& inputs);
+  // canHold: by the captures that can ever be used again, or by the others.
+  void noteChangedNumbers(const FrameInputs& inputs, bool canHold);
 
   PyObject* codeKey_;  // borrowed: the registry drops the cache when it dies
   ObjectRef options_;
@@ -66,8 +72,9 @@ class CodeCache {
   std::unordered_map<std::shared_ptr<const ResumeChain>, std::shared_ptr<CodeCache>> continuations_;
   std::string skipReason_;
   std::set<std::string> openNames_;  // of sources whose numbers changed from call to call
+  std::set<std::string> differing_;  // names of sources that tell the captures apart, see GuardProgram::addDiffering
   uint64_t generation_ = 0;          // moves when the cache is cleared
-  int wasted_ = 0;                   // captures that served one call and died with its objects
+  int wasted_ = 0;                   // how often in a row captures went that one call had used: the objects they are for died
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;

@@ -10,12 +10,16 @@ namespace cdynamo {
 
 void forgetDeadCodes() {
   if (CaptureScope::anywhere()) return;
+  CodeCache::purgeAll();
   // One that goes may have held others.
   for (bool again = true; again;) {
     again = false;
-    for (std::shared_ptr<const Code>& code : uncallableCodes()) {
+    std::vector<std::shared_ptr<const Code>> codes = uncallableCodes();
+    for (const auto& code : codes) {
       CodeCache::forget(reinterpret_cast<PyObject*>(code->pyCode()));
       forgetGeneratorCodes(code->pyCode());
+    }
+    for (const auto& code : codes) {
       if (!dropDecoded(code)) continue;
       forgetTraits(code->pyCode());
       again = true;

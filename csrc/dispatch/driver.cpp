@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/exceptions.h"
 #include "base/own_library.h"
+#include "cpython/frame_hook.h"
 #include "cpython/generators.h"
 #include "cpython/tracebacks.h"
 #include "dispatch/frame_hook.h"
@@ -45,6 +46,18 @@ class HandledException {
 
  private:
   ObjectRef outside_;
+};
+
+// While one lives, so many frames of the driver's count as calls that CPython is in.
+class CountedCalls {
+ public:
+  explicit CountedCalls(int count) : count_(count) { reserveCalls(count_); }
+  ~CountedCalls() { reserveCalls(-count_); }
+  CountedCalls(const CountedCalls&) = delete;
+  CountedCalls& operator=(const CountedCalls&) = delete;
+
+ private:
+  int count_;
 };
 
 // A call without arguments that makes another one.
@@ -120,6 +133,12 @@ class Driver {
         replaceInnermost(count, *outcome.suspended, ObjectRef::steal(outcome.value));
         eagerly = outcome.suspended->eagerAfter;
         outcome = {};
+        if (returns(frames_.back())) {
+          // Nothing is left to do but to let go of its locals.
+          count = 1;
+          outcome.value = frames_.back().values[frames_.back().values.size() - 1 - frames_.back().at->handled].release();
+          continue;
+        }
         goesOn = !isTooDeep() && runStep(frames_.back());
         if (!goesOn) {
           action = frames_.back().returnTo;
@@ -148,6 +167,8 @@ class Driver {
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
     return true;
   }
+
+  static bool returns(const ActiveFrame& f) { return !f.generator && f.at->code->at(f.at->index).op == Op::ReturnValue; }
 
   // Takes away the innermost frames, which an exception has left.
   void dropFrames(size_t count) {
@@ -235,8 +256,18 @@ class Driver {
     f.values = std::move(values);
   }
 
-  // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is.
+  // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is. That is also where CPython will soon
+  // refuse to go deeper, which captured code would not see.
   CallOutcome goOn(size_t& count) {
+    {
+      CountedCalls counted(static_cast<int>(frames_.size()) - 1);
+      CallOutcome outcome = callsLeft() < kCallsOfFront ? CallOutcome{} : goOnCaptured(count);
+      if (outcome.value || PyErr_Occurred()) return outcome;
+    }
+    return goOnEagerly(count);
+  }
+
+  CallOutcome goOnCaptured(size_t& count) {
     // The one that resumed a generator goes on together with it.
     count = std::min(frames_.size(), kMostTogether);
     while (frames_[frames_.size() - count].generator) count++;
@@ -261,9 +292,7 @@ class Driver {
     handled_.set(frames_);
     FrameInputs inputs{values.data(), static_cast<Py_ssize_t>(values.size()), function.get(), handled_.outside()};
     std::shared_ptr<CodeCache> cache = root_->continuation(known);
-    CallOutcome outcome = cache->call(inputs, limit_);
-    if (outcome.value || PyErr_Occurred()) return outcome;
-    return goOnEagerly(count);
+    return cache->call(inputs, limit_);
   }
 
   CallOutcome goOnEagerly(size_t& count) {
@@ -436,6 +465,7 @@ class Driver {
   ObjectRef callBelowCarriers(PendingCall call) {
     FrameHookScope hook(root_->options(), limit_);
     const size_t outside = std::min(frames_.size() - 1, kMostCarriers);
+    CountedCalls counted(static_cast<int>(frames_.size()) - 1 - static_cast<int>(outside) * callsOfCarrier());
     if (outside == 0) return ObjectRef::steal(PyObject_Vectorcall(call.function, call.args, call.count, nullptr));
     std::vector<PendingCall> pending(outside + 1);
     std::vector<ObjectRef> carriers(outside), callees(outside);

@@ -81,7 +81,7 @@ Offer offerFrame(const StartingFrame& frame) {
   if (mark == DisableMark::AndBelow) return {Offer::RunWithoutHook};
   CodeNote* note = noteOf(frame.code);
   if (note == nullptr || note->never || mark != DisableMark::None) return {};
-  if (eagerDepth() > 0 || CaptureScope::active() || dispatchSettings().stance == Stance::ForceEager) return {};
+  if (eagerDepth() > 0 || CaptureScope::active() || dispatchSettings().stance == Stance::ForceEager || callsLeft() < kCallsOfFront) return {};
   FrameInputs inputs = inputsOf(frame);
   std::shared_ptr<CodeCache> cache = cacheFor(*note, inputs, frame.code);
   if (!cache) return {};

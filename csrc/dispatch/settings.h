@@ -23,6 +23,7 @@ struct DispatchSettings {
   // other_backend(options, name): the same options with another backend; name None: the one that set_stance forces.
   ObjectRef otherBackend;
   bool forceBackend = false;
+  bool onlyDiffering = false;  // of the guards, only those are run that tell the captures of a code object apart
   ObjectRef onMiss;
   ObjectRef onRecompile;
   ObjectRef onLimit;

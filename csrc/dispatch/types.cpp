@@ -42,15 +42,15 @@ bool setStance(Stance& stance, const char* name) {
 }
 
 PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"stance",          "recompile_limit", "accumulated_limit", "strict",      "on_miss",     "on_recompile", "on_limit",
-                                "on_engine_error", "other_backend",   "force_backend",     "break_every", "skip_blocks", nullptr};
+  static const char* names[] = {"stance",          "recompile_limit", "accumulated_limit", "strict",      "on_miss",     "on_recompile",   "on_limit",
+                                "on_engine_error", "other_backend",   "force_backend",     "break_every", "skip_blocks", "only_differing", nullptr};
   DispatchSettings& settings = dispatchSettings();
   const char* stance = nullptr;
   int limit = settings.recompileLimit, total = settings.accumulatedLimit, strict = settings.strict;
-  int force = settings.forceBackend, every = settings.breakEvery, blocks = settings.skipBlocks;
+  int force = settings.forceBackend, every = settings.breakEvery, blocks = settings.skipBlocks, differing = settings.onlyDiffering;
   PyObject *onMiss = nullptr, *onRecompile = nullptr, *onLimit = nullptr, *onEngineError = nullptr, *otherBackend = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOOOpip", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss, &onRecompile,
-                                   &onLimit, &onEngineError, &otherBackend, &force, &every, &blocks))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ziipOOOOOpipp", const_cast<char**>(names), &stance, &limit, &total, &strict, &onMiss,
+                                   &onRecompile, &onLimit, &onEngineError, &otherBackend, &force, &every, &blocks, &differing))
     return nullptr;
   ObjectRef before = ObjectRef::steal(Py_BuildValue("{s:s,s:i,s:i,s:O,s:i,s:O,s:O,s:O,s:O}", "stance", kStances[static_cast<size_t>(settings.stance)],
                                                     "recompile_limit", settings.recompileLimit, "accumulated_limit", settings.accumulatedLimit,
@@ -64,6 +64,7 @@ PyObject* configure(PyObject*, PyObject* args, PyObject* kwargs) {
   settings.forceBackend = force;
   settings.breakEvery = every;
   settings.skipBlocks = blocks;
+  settings.onlyDiffering = differing;
   if (!setCallback(settings.onMiss, onMiss) || !setCallback(settings.onRecompile, onRecompile) || !setCallback(settings.onLimit, onLimit) ||
       !setCallback(settings.onEngineError, onEngineError) || !setCallback(settings.otherBackend, otherBackend))
     return nullptr;

@@ -7,23 +7,18 @@
 #include "guards/constants.h"
 #include "guards/program.h"
 #include "source/evaluate.h"
+#include "source/open_ids.h"
+#include "source/quiet_text.h"
 
 namespace cdynamo {
 
 namespace {
 
-std::string textOf(ObjectRef text, size_t limit) {
-  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (utf8 == nullptr) {
-    PyErr_Clear();
-    return "<unprintable>";
-  }
-  std::string whole = utf8;
-  if (whole.size() > limit) whole = whole.substr(0, limit) + "...";
-  return whole;
+std::string reprOf(PyObject* object, size_t limit = 200) {
+  if (!object) return "<gone>";
+  std::string whole = quietRepr(object);
+  return whole.size() > limit ? whole.substr(0, limit) + "..." : whole;
 }
-
-std::string reprOf(PyObject* object, size_t limit = 200) { return object ? textOf(ObjectRef::steal(PyObject_Repr(object)), limit) : "<gone>"; }
 
 std::string idOf(PyObject* object) { return std::to_string(reinterpret_cast<uintptr_t>(object)); }
 
@@ -140,9 +135,29 @@ class Explainer {
     return explainGlobalStateMismatch(program_.globals_);
   }
 
-  void changedNumbers(const FrameInputs& inputs, std::set<std::string>& names) {
-    if (!program_.mortals_.areAlive()) return;
+  // The fact names keys that are found by their identity.
+  static bool hasObjectsAsKeys(const GuardFact& fact) {
+    for (Py_ssize_t i = 0; fact.kind == FactKind::DictKeys && i < PyTuple_GET_SIZE(fact.object.get()); i++)
+      if (PyObject* key = PyTuple_GET_ITEM(fact.object.get(), i); isName(key) || hasPythonHash(key)) return true;
+    return false;
+  }
+
+  void changedObjects(const FrameInputs& inputs, std::set<std::string>& names) {
     lookAt(inputs);
+    for (const GuardFact& fact : program_.facts_)
+      if ((fact.kind == FactKind::IdentityIs || hasObjectsAsKeys(fact)) && value(fact.reg) && !missOf(fact).empty())
+        names.insert(openIdName(name(fact.reg)));
+  }
+
+  void differing(const FrameInputs& inputs, std::set<std::string>& names) {
+    lookAt(inputs);
+    for (const GuardFact& fact : program_.facts_)
+      if (!missOf(fact).empty()) names.insert(fact.reg >= 0 ? name(fact.reg) : "");
+    if (!explainGlobalStateMismatch(program_.globals_).empty()) names.insert("");
+  }
+
+  // After changedObjects.
+  void changedNumbers(std::set<std::string>& names) {
     for (const Source& item : program_.sources_) {
       if (item.kind != SourceKind::IteratorItem || item.index == 0) continue;
       auto reg = static_cast<int32_t>(item.base - program_.sources_.data());
@@ -392,6 +407,7 @@ class Explainer {
       case FactKind::SetOrder: return unless(setOrderIs(subject, object), reprOf(subject));
       case FactKind::SetEquals: return unless(setItemsAre(subject, fact.expected.get()), reprOf(subject));
       case FactKind::TypeLookup: {
+        if (!object) return condition(fact);
         PyObject* found = typeLookup(reinterpret_cast<PyTypeObject*>(object), fact.name.get());
         bool same = found == fact.expected.get() && (found != nullptr || fact.expected.empty());
         if (fact.number && fact.number != typeVersion(reinterpret_cast<PyTypeObject*>(object))) return condition(fact);
@@ -462,7 +478,14 @@ class Explainer {
 std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
 
 void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const {
-  Explainer(*this).changedNumbers(inputs, names);
+  if (!mortals_.areAlive()) return;
+  Explainer explainer(*this);
+  explainer.changedObjects(inputs, names);
+  if (isForSameObjects(inputs)) explainer.changedNumbers(names);
+}
+
+void GuardProgram::addDiffering(const FrameInputs& inputs, std::set<std::string>& names) const {
+  if (mortals_.areAlive()) Explainer(*this).differing(inputs, names);
 }
 
 std::vector<std::string> GuardProgram::describeTree() const {

@@ -4,9 +4,9 @@
 
 namespace cdynamo {
 
-// Holds types, functions, code objects, modules and constants strongly. Everything else is held through a weak reference
-// where its type allows one: tensors, nn.Modules and instances must be able to die while a capture lives. What the program's Mortals
-// watch is not held at all.
+// Holds modules, constants, and types, functions and code objects that live as long as a module does strongly. Everything else is held
+// through a weak reference where its type allows one: tensors, nn.Modules, instances and classes made in a call must be able to die while
+// a capture lives. What the program's Mortals watch is not held at all.
 class Held {
  public:
   Held() = default;

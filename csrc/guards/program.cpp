@@ -59,15 +59,19 @@ bool GuardProgram::check(const FrameInputs& inputs, PyObject** wantedOut) {
       for (size_t i = 0; i < wanted_.size(); i++) wantedOut[i] = own.registers[wanted_[i]];
     return held;
   }
+  return runAndGive(state_, inputs, wantedOut);
+}
+
+bool GuardProgram::runAndGive(State& state, const FrameInputs& inputs, PyObject** wantedOut) {
   releaseTemporaries();
   running_ = true;
-  bool held = run(state_, inputs, temporaries_);
+  bool held = run(state, inputs, temporaries_);
   running_ = false;
   if (!held) {
     releaseTemporaries();
     return false;
   }
-  PyObject* const* registers = state_.registers.data();
+  PyObject* const* registers = state.registers.data();
   for (size_t i = 0; i < wanted_.size(); i++) wantedOut[i] = registers[wanted_[i]];
   return true;
 }
@@ -107,12 +111,13 @@ PyObject* GuardProgram::makeInstanceDict(State& state, const Step& step, std::ve
 bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries) {
   state.held = 0;
   PyObject** const regs = state.registers.data();
-  for (const Batch& batch : batches_) {
+  const Step* const steps = state.differing ? part_->steps.data() : steps_.data();
+  for (const Batch& batch : state.differing ? part_->batches : batches_) {
     // What an earlier batch ran may have been the end of something that is named here.
     if (!mortals_.areAlive()) [[unlikely]]
       return false;
-    const Step* step = steps_.data() + batch.begin;
-    const Step* const end = steps_.data() + batch.end;
+    const Step* step = steps + batch.begin;
+    const Step* const end = steps + batch.end;
     switch (batch.op) {
       case Op::LoadLocal:
         for (; step != end; step++)
@@ -271,6 +276,10 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++)
           if (!mortals_.areAlive() || !holds(facts_[step->aux], state, temporaries, static_cast<uint32_t>(step->word.number))) return false;
         break;
+      case Op::Alive:
+        for (; step != end; step++)
+          if (PyWeakref_GET_OBJECT(step->word.object) == Py_None) return false;
+        break;
       case Op::DictVersions: {
         const uint32_t* const dicts = dictRegisters_.data();
         const uint64_t* const versions = state.dictVersions.data();
@@ -336,8 +345,10 @@ bool GuardProgram::refreshDict(State& state, uint32_t index, std::vector<ObjectR
   for (uint32_t reg : group.mustBeDicts)
     if (!PyDict_Check(regs[reg])) return false;
   valid += static_cast<uint32_t>(group.children.size());
-  for (uint32_t fact : group.facts)
+  for (uint32_t fact : group.facts) {
+    if (state.differing && !part_->facts[fact]) continue;
     if (!mortals_.areAlive() || !holds(facts_[fact], state, temporaries, valid)) return false;
+  }
   state.dictVersions[index] = version;
   return true;
 }
@@ -451,8 +462,8 @@ bool GuardProgram::abcTokenIs(int64_t token) const {
 bool GuardProgram::canEverHold() const {
   if (!mortals_.areAlive()) return false;
   for (const GuardFact& fact : facts_) {
-    bool identity = fact.kind == FactKind::IdentityIs && fact.object.isWeak() && fact.object.get() == nullptr;
-    bool lookup = fact.kind == FactKind::TypeLookup && fact.expected.isWeak() && fact.expected.get() == nullptr;
+    bool identity = fact.kind != FactKind::IdentityIsNot && fact.object.isWeak() && fact.object.get() == nullptr;
+    bool lookup = fact.expected.isWeak() && fact.expected.get() == nullptr;
     if (identity || lookup) return false;
   }
   return true;
@@ -463,7 +474,9 @@ bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
     if (fact.kind != FactKind::IdentityIs || !fact.object.isWeak()) continue;
     const Source& source = sources_[static_cast<size_t>(fact.reg)];
     if (source.kind != SourceKind::Local || source.index >= inputs.localCount) continue;
-    if (inputs.locals[source.index] != fact.object.get()) return false;
+    PyObject* object = fact.object.get();
+    if (object && (PyType_Check(object) || PyFunction_Check(object))) continue;
+    if (inputs.locals[source.index] != object) return false;
   }
   return true;
 }

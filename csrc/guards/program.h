@@ -61,6 +61,11 @@ class GuardProgram {
   // May be entered again from code that it runs, and from other threads (with the GIL).
   bool check(const FrameInputs& inputs, PyObject** wantedOut);
 
+  // The same where only the facts about sources of these names are checked, and types, which the reading of values relies on.
+  bool checkDiffering(const FrameInputs& inputs, const std::set<std::string>& names, PyObject** wantedOut);
+  // Adds the names of the sources of facts that do not hold; "": of facts about types, or of the global state.
+  void addDiffering(const FrameInputs& inputs, std::set<std::string>& names) const;
+
   // Drops references to values that no container holds (results of C attributes and the like). Cheap if there are none.
   void releaseTemporaries() {
     if (!temporaries_.empty()) dropTemporaries();
@@ -70,7 +75,8 @@ class GuardProgram {
   // expected 3, actual 4"; empty where all hold. Uses none of the cached state.
   std::string explainMiss(const FrameInputs& inputs) const;
 
-  // Adds the names of sources that a fact holds to one int or float, where this call brings another one of the same type.
+  // Adds the names of sources that a fact holds to one int or float, where this call brings another one of the same type. Of objects
+  // that a fact holds to one: their openIdName.
   void addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const;
 
   // One line per fact: TYPE_MATCH, ID_MATCH, EQUALS_MATCH, TENSOR_MATCH, DICT_CONTAINS, ... and its text.
@@ -82,8 +88,6 @@ class GuardProgram {
 
   // False once an object that the program names has died: it can never hold again.
   bool canEverHold() const;
-  // Whether that was one which the program does not get from the call: a key, a class.
-  bool hasLost() const { return !mortals_.areAlive(); }
   // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
   // they are for (many layers with one forward) are not recompiles of each other.
   bool isForSameObjects(const FrameInputs& inputs) const;
@@ -128,6 +132,7 @@ class GuardProgram {
     DistinctObjects,
     IsDict,
     OtherFact,
+    Alive,  // word: a weak reference
     // Begin and end are numbers in dictRegisters_, emptyDicts_, tensorChecks_ and typeGroups_.
     DictVersions,
     EmptyDicts,
@@ -167,7 +172,7 @@ class GuardProgram {
     std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
   };
   struct TypeGroup {
-    PyTypeObject* type;  // held by a fact, or watched
+    PyTypeObject* type;  // of a fact; watched, or alive where an Alive step has passed
     std::vector<uint32_t> facts;
   };
   // What one run of the program remembers for the next one.
@@ -175,7 +180,16 @@ class GuardProgram {
     std::vector<PyObject*> registers;
     std::vector<uint64_t> dictVersions;  // per group: children and facts are right for this version; 0: for none
     std::vector<unsigned> typeVersions;
-    uint32_t held = 0;  // this run keeps what the registers below point to
+    uint32_t held = 0;       // this run keeps what the registers below point to
+    bool differing = false;  // of a run of checkDiffering()
+  };
+  // A part of the program, for checkDiffering().
+  struct Part {
+    std::vector<Batch> batches;
+    std::vector<Step> steps;
+    std::vector<bool> facts;  // by number: checked
+    size_t nameCount = 0;     // of the names that it was made for, which only grow in number
+    State state;
   };
 
   struct Place {
@@ -193,6 +207,8 @@ class GuardProgram {
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
+  bool runAndGive(State& state, const FrameInputs& inputs, PyObject** wantedOut);
+  void selectDiffering(const std::set<std::string>& names);
   static PyObject* makeInstanceDict(State& state, const Step& step, std::vector<ObjectRef>& temporaries);
   // Before anything that may run Python code: keeps alive what the registers below `count` point to.
   static void holdRegisters(State& state, uint32_t count, std::vector<ObjectRef>& temporaries);
@@ -222,6 +238,7 @@ class GuardProgram {
   GlobalState globals_;
   Py_ssize_t localsNeeded_ = 0;
   State state_;
+  std::unique_ptr<Part> part_;
   std::vector<ObjectRef> temporaries_;
   bool running_ = false;
 };

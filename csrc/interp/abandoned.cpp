@@ -145,11 +145,20 @@ void checkDropped(Trace& t, Value* v) {
   if (!quiet) unsupported(BreakReason::UnsupportedMutation, "dropping a generator, which may run code when it dies");
 }
 
+void checkLeft(Trace& t, Value* v, const FrameState& f) {
+  if (!f.parent || (f.code->flags() & CO_GENERATOR) || (v->kind != Kind::Generator && v->kind != Kind::Iterator)) return;
+  if (v->kind == Kind::Generator && isNeverAwaited(as<GeneratorValue>(v)) && !isHeld(t, v, &f, nullptr))
+    unsupported(BreakReason::UnsupportedMutation, "dropping a coroutine that was never awaited");
+  // What is found in something else is held by that.
+  bool carried = static_cast<HeapValue*>(v)->real && v->source && v->source->kind == SourceKind::Local;
+  if (carried && !isHeld(t, v, &f, nullptr)) checkDropped(t, v);
+}
+
 void dropped(Trace& t, Value* v, const FrameState* dyingFrame) {
   if (v->kind == Kind::Generator) {
     auto* g = as<GeneratorValue>(v);
     if (!g->real && mustBeClosed(g) && !isHeld(t, g, dyingFrame, nullptr)) close(t, g);
-    // What dies with its frame does so when the captured code has ended.
+    // What dies with the outermost frame does so when the captured code has ended.
     if (!dyingFrame && isNeverAwaited(g) && !isHeld(t, g, nullptr, nullptr))
       unsupported(BreakReason::UnsupportedMutation, "dropping a coroutine that was never awaited");
     return;

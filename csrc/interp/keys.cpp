@@ -1,6 +1,7 @@
 // Keys of dicts and sets whose __hash__ and __eq__ are Python code.
 #include "cpython/compat.h"
 #include "interp/protocol.h"
+#include "source/evaluate.h"
 
 namespace cdynamo {
 
@@ -31,10 +32,7 @@ bool isHashedByPython(PyObject* object) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
       if (isHashedByPython(PyTuple_GET_ITEM(object, i))) return true;
   }
-  PyTypeObject* type = Py_TYPE(object);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || PyType_Check(object) || isEnumMember(object)) return false;
-  PyObject* method = typeLookup(type, hashName());
-  return method && PyFunction_Check(method);
+  return hasPythonHash(object) && !PyType_Check(object) && !isEnumMember(object);
 }
 
 bool hashByProgram(Trace& t, Value* v, Py_hash_t& hash) {

@@ -21,4 +21,7 @@ bool isVariable(const Source* s);
 // Whether a variable or stack of the traced program leads to the value. Not all ways are followed: false is no proof.
 bool isReachable(const Trace& t, const Value* v);
 
+// The same where frame f returns to another one of the trace and v is a local of it: an existing generator, or an iterator over one.
+void checkLeft(Trace& t, Value* v, const FrameState& f);
+
 }  // namespace cdynamo

@@ -2,6 +2,7 @@
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -113,6 +114,8 @@ void handleJumpIfFalseOrPop(Trace& t, FrameState& f, const Instr& in) {
 }
 
 void handleReturnValue(Trace& t, FrameState& f, const Instr&) {
+  for (Value* v : f.locals)
+    if (v && v != f.top()) checkLeft(t, v, f);
   f.result = f.pop();
   for (Value* v : f.locals)
     if (v && v != f.result && (v->kind == Kind::Generator || v->kind == Kind::Iterator)) dropped(t, v, &f);

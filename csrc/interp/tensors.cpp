@@ -299,10 +299,16 @@ void placeReserved(CallArgs& args) {
   if (Value* from = args.takeKeyword("from")) args.args.push_back(from);
 }
 
+// What backends make of it is random.from(...), which is no Python.
+bool hasReservedOverload(PyObject* method, const CallArgs& args) {
+  return PyUnicode_CompareWithASCIIString(method, "random_") == 0 && (args.args.size() > 2 || (args.args.size() == 2 && args.keyword("to")));
+}
+
 }  // namespace
 
 Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
   if (isMethod) placeReserved(args);
+  if (isMethod && hasReservedOverload(target, args)) unsupported(BreakReason::TensorMethod, "random_ with a range");
   // A symbolic bool is no number to torch's backends.
   for (Value* v : args.args)
     if (isNumber(v) && as<NumberValue>(v)->type == &PyBool_Type) t.constant(v);

@@ -26,16 +26,33 @@ PyObject* readSequenceItem(PyObject* sequence, int32_t index) {
   return nullptr;
 }
 
+namespace {
+
+// By the very object that is the key: no code of the program is run.
+PyObject* itemOfKey(PyObject* dict, PyObject* key) {
+  PyObject *held = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &held, &value);)
+    if (held == key) return value;
+  return nullptr;
+}
+
+}  // namespace
+
+bool hasPythonHash(PyObject* object) {
+  static PyObject* name = PyUnicode_InternFromString("__hash__");
+  if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) return false;
+  PyObject* method = typeLookup(Py_TYPE(object), name);
+  return method && PyFunction_Check(method);
+}
+
 PyObject* readDictItem(PyObject* dict, PyObject* key) {
   if (!PyDict_Check(dict)) return nullptr;
+  if (hasPythonHash(key)) return itemOfKey(dict, key);
   PyObject* value = PyDict_GetItemWithError(dict, key);
   if (value != nullptr || !PyErr_Occurred()) return value;
   // Its __hash__ or somebody's __eq__ fails: the key itself may be there all the same.
   PyErr_Clear();
-  PyObject* held = nullptr;
-  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &held, &value);)
-    if (held == key) return value;
-  return nullptr;
+  return itemOfKey(dict, key);
 }
 
 PyObject* readKeyedItem(PyObject* dict, PyObject* key) {

@@ -43,6 +43,9 @@ Py_ssize_t rawLength(PyObject* container);
 // Whether looking up this key in this dict could call an __eq__ written in Python.
 bool lookupMayRunPython(PyObject* dict, PyObject* key);
 
+// Whether the object's __hash__ is written in Python. As a key it is found by its identity.
+bool hasPythonHash(PyObject* object);
+
 // The type collections.deque, or null.
 PyTypeObject* dequeType();
 

@@ -1,6 +1,7 @@
 #include "source/source.h"
 
 #include "base/error.h"
+#include "source/quiet_text.h"
 
 namespace cdynamo {
 
@@ -72,21 +73,11 @@ const Source* SourceTable::arrayTensor(const Source* base) { return intern(Sourc
 
 namespace {
 
-std::string reprOf(PyObject* object) {
-  ObjectRef text = ObjectRef::steal(PyObject_Repr(object));
-  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (utf8 == nullptr) {
-    PyErr_Clear();
-    return "<unprintable>";
-  }
-  return utf8;
-}
-
 std::string strOf(PyObject* name) {
   const char* utf8 = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
   if (utf8) return utf8;
   PyErr_Clear();
-  return reprOf(name);
+  return quietRepr(name);
 }
 
 }  // namespace
@@ -108,7 +99,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
         if (text) return strOf(text.get());
         PyErr_Clear();
       }
-      if (PyLong_CheckExact(s->object) || PyFloat_CheckExact(s->object)) return reprOf(s->object);
+      if (PyLong_CheckExact(s->object) || PyFloat_CheckExact(s->object)) return quietRepr(s->object);
       return std::string("<").append(Py_TYPE(s->object)->tp_name).append(">");
     }
     case SourceKind::InstanceDict: return sourceName(s->base, localNames, rootGlobals) + ".__dict__";
@@ -119,7 +110,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
         if (module && PyUnicode_Check(module)) return strOf(module) + "." + strOf(s->object);
       }
       if (s->base->kind == SourceKind::InstanceDict) return sourceName(s->base->base, localNames, rootGlobals) + "." + strOf(s->object);
-      return sourceName(s->base, localNames, rootGlobals) + "[" + reprOf(s->object) + "]";
+      return sourceName(s->base, localNames, rootGlobals) + "[" + quietRepr(s->object) + "]";
     case SourceKind::KeyedItem: return sourceName(s->base, localNames, rootGlobals) + "[" + sourceName(s->other, localNames, rootGlobals) + "]";
     case SourceKind::SequenceItem:
     case SourceKind::DequeItem: return sourceName(s->base, localNames, rootGlobals) + "[" + std::to_string(s->index) + "]";

@@ -3,6 +3,7 @@
 
 #include "cpython/compat.h"
 #include "source/evaluate.h"
+#include "source/open_ids.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 #include "values/held_keys.h"
@@ -253,7 +254,12 @@ DictKey Trace::keyOf(Value* key) {
       PyTypeObject* type = typeOf(key);
       if (type->tp_hash == PyObject_HashNotImplemented) raise(*this, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
       if (type->tp_hash == PyBaseObject_Type.tp_hash) return identityKey(i, i->real.get());
-      if (i->lateText && type == &PyLong_Type) return identityKey(i, nullptr);  // an id()
+      if (i->lateText && type == &PyLong_Type) {
+        // An id(). That of an object that exists may be among the keys of any dict.
+        if (isOpenId(options.openNames, sources, i->lateText->args.at(0)->source))
+          unsupported(BreakReason::HashOrCompare, "the id() of an object that is another one in each call, as a key");
+        return identityKey(i, nullptr);
+      }
       if (i->lateText && type == &_PyWeakref_RefType) {
         // A weak reference to an existing object: hashed and compared as that is.
         auto* object = as<InstanceValue>(i->lateText->args.at(0));
@@ -423,6 +429,8 @@ void Trace::complete(DictValue* d) {
     keep(ObjectRef::share(key));
     DictKey k{nullptr, key, hash};
     if (isHashedByPython(key)) {
+      if (isOpenId(options.openNames, sources, d->source))
+        unsupported(BreakReason::HashOrCompare, std::string("a dict with other keys of class ") + Py_TYPE(key)->tp_name + " in each call");
       // Pinned by the fact about the keys.
       k = {wrap(key, sources.pinned(key)), nullptr, hash, true};
       asks = true;

@@ -1,7 +1,6 @@
 """What random programs (make fuzz) have found wrong after breaks: each case broken at every nth instruction, for all n that the programs use."""
 
 import gc
-import sys
 import weakref
 
 import pytest
@@ -182,14 +181,8 @@ def exceptions_make_no_cycles():
     return Setup(run, lambda: (t(3),))
 
 
-# Where the frame that holds the zip ends in a capture, the zip lives until the captured code has ended.
-LATE = {("generator_inside_a_zip_is_closed_with_it", n) for n in ((3, 5, 9, 14) if sys.version_info < (3, 12) else (5, 9, 14))}
-
-
 @pytest.mark.parametrize("every", STEPS)
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in cases.cases])
-def test_broken(case, every, request):
-    if (case.name, every) in LATE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="the generator is closed late"))
+def test_broken(case, every):
     with cdynamo.config.patch(strict=True, break_every=every, recompile_limit=64):
         check_broken(case)

@@ -823,7 +823,7 @@ def typed_dict_inside(x):
     return x * o["k"], type(o), Opts.__optional_keys__
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),), skip="*" if sys.version_info < (3, 12) else None)  # asks for its caller's frame
 def newtype_inside(x):
     UserId = typing.NewType("UserId", int)
     return x + UserId(4), UserId.__name__

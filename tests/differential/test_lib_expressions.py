@@ -711,8 +711,6 @@ BROKEN: set[str] = {
 }
 if sys.version_info >= (3, 12):
     BROKEN.add("dataclasses.make_dataclass('M', ['a', 'b'])(1, 2)")  # asks for the caller's frame
-    BROKEN.add("isinstance(5, typing.SupportsInt)")  # the same
-    BROKEN |= {f"inspect.getattr_static(v, {rest}" for rest in ("'a')", "'meth') is Plain.meth", "'zz', 5)")}  # bound __get__ of descriptors
 
 
 def rows() -> list[tuple[str, str]]:

@@ -435,6 +435,37 @@ def test_calls_with_very_many_arguments(count, named):
         assert out.getvalue() == expected.getvalue()
 
 
+@case(lambda: (t(3),), ops=["add", "mul"])
+def warnings_switched_off_for_a_while(x):
+    before = warnings.filters
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = x + 1
+        inside = warnings.filters[0][0], warnings.filters is before
+    return y * 2, inside, warnings.filters is before
+
+
+@case(lambda: (t(3),), graphs=2, skip="*")
+def warnings_recorded_inside(x):
+    with warnings.catch_warnings(record=True) as log:
+        warnings.simplefilter("always")
+        y = x + 1
+        warnings.warn("first", stacklevel=1)
+        y = y * 2
+    return y - 1, [(str(w.message), w.category, w.lineno) for w in log]
+
+
+@case(lambda: (t(3),), graphs=2, skip="*")
+def warnings_that_are_errors_inside(x):
+    y = x + 1
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", category=DeprecationWarning)
+            warnings.warn("old", DeprecationWarning, stacklevel=1)
+    except DeprecationWarning as error:
+        return y * 2, str(error), [f[0] for f in warnings.filters]
+
+
 test_output = cases.as_test(__name__)
 
 

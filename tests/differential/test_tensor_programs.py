@@ -1,5 +1,6 @@
 """Tensor programs: operators, in-place, views, indexing, factories, functional, modes, RNG, queries."""
 
+import io
 import math
 
 import torch
@@ -406,6 +407,63 @@ def called_under_autocast():
         box[0].__enter__()
 
     return Setup(lambda x, y: x @ y, lambda: (t(4, 4), t(4, 4, seed=1)), changes=[change], cleanup=lambda: box and box[0].__exit__(None, None, None))
+
+
+@case(lambda: (t(4),), skip="TensorMethod", captures=(1, 0), graphs=0)
+def random_numbers_from_a_range(x):
+    return x.random_(**{"from": 3, "to": 9})
+
+
+@case(lambda: (t(4),), skip="*", graphs=2)
+def storages(x):
+    y = x * 2
+    held = y.untyped_storage()
+    return torch.empty(0).set_(held, 1, (2,), (1,)) + 1, held.nbytes(), held.device
+
+
+@case(lambda: (t(4),), skip="*", graphs=2, captures=())
+def saved_and_loaded(x):
+    y = x * 2
+    file = io.BytesIO()
+    torch.save({"y": y}, file)
+    file.seek(0)
+    return torch.load(file)["y"] + 1
+
+
+@case(lambda: (t(4),), skip="*", graphs=0, captures=(1, 0))
+def same_memory(x):
+    y = x
+    return x.is_set_to(y), x.detach().is_set_to(x)
+
+
+@case(lambda: (t(2, 3),), ops=["add"], skip="*")
+def tensor_methods_called_wrongly(x):
+    log = []
+    for call in (lambda: x.size(0, 1), lambda: x.stride(0, dim=1), lambda: x.size(dim=7), lambda: x.requires_grad_(1), lambda: x.size(other=1)):
+        try:
+            call()
+        except (TypeError, IndexError) as error:
+            log.append((type(error), str(error)))
+    return x + 1, log
+
+
+LAYOUTS = [
+    t(2, 3, 4, 5),
+    t(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    t(2, 1, 4, 5),
+    t(2, 3, 1, 1),
+    t(2, 3, 4, 5, 6).to(memory_format=torch.channels_last_3d),
+    t(2, 3).t(),
+    torch.ones(2, 0, 4, 5).to(memory_format=torch.channels_last),
+    torch.ones(0, 3).t(),
+    t(2, 3, 4, 5)[:, :, ::2],
+]
+
+
+@case(lambda: LAYOUTS)
+def memory_formats(*inputs):
+    formats = [torch.contiguous_format, torch.channels_last, torch.channels_last_3d]
+    return [[x.is_contiguous(), *(x.is_contiguous(memory_format=f) for f in formats)] for x in inputs], inputs[0] + 1
 
 
 @case(lambda: (t(4),))
