@@ -68,10 +68,10 @@ def configure(
     on_limit: Callable[[Any, int, list[str], Any], None] | None = ...,  # function, limit, reasons, options
     on_engine_error: Callable[[Any, str], None] | None = ...,
     other_backend: Callable[[Any, str | None], Any] | None = ...,  # options, name
-    only_differing: bool = ...,
     force_backend: bool = ...,
     break_every: int = ...,
     skip_blocks: bool = ...,
+    only_differing: bool = ...,
 ) -> dict[str, Any]: ...  # the settings of before
 def run_only(change: int = 0) -> int: ...
 def eager_depth(change: int = 0) -> int: ...

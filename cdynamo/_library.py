@@ -406,8 +406,8 @@ def namespace_repr(self, /):
 
 
 def namespace_eq(self, other, /):
-    return self.__dict__ == other.__dict__ if isinstance(other, types.SimpleNamespace) else NotImplemented
+    return self.__dict__ == other.__dict__ if issubclass(type(other), types.SimpleNamespace) else NotImplemented
 
 
 def namespace_ne(self, other, /):
-    return self.__dict__ != other.__dict__ if isinstance(other, types.SimpleNamespace) else NotImplemented
+    return self.__dict__ != other.__dict__ if issubclass(type(other), types.SimpleNamespace) else NotImplemented

@@ -80,6 +80,8 @@ PyObject* abcCheck(Question q) {
 // A __subclasshook__ is run by CPython, which remembers the answer: not where the trace made it, nor code of the program with a class that
 // the trace made.
 void checkHook(Trace& t, PyTypeObject* cls, PyTypeObject* derived) {
+  if (typeLookup(cls, interned("__subclasses__")))
+    unsupported(BreakReason::BuiltinCall, std::string("a subclass check of ") + cls->tp_name + ", which has a __subclasses__ of its own");
   PyObject* hook = typeLookup(cls, interned("__subclasshook__"));
   if (!hook || Py_TYPE(hook) != &PyClassMethod_Type) return;
   ObjectRef function = checked(PyObject_GetAttrString(hook, "__func__"));

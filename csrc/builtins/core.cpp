@@ -5,6 +5,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
@@ -184,7 +185,7 @@ Value* builtinStr(Trace& t, CallArgs& a) {
 Value* builtinBytes(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) {
     Value* v = a.args[0];
-    auto has = [&](const char* name) { return specialMethod(t, v, name) != nullptr; };
+    auto has = [&](const char* name) { return lookUp(t, t.typeOf(v), interned(name)) != nullptr; };
     bool iterable = v->kind == Kind::Iterator || v->kind == Kind::Generator ||
                     (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && !has("__index__") && (has("__iter__") || has("__getitem__")));
     if (iterable) a.args[0] = t.list(itemsOf(t, v));

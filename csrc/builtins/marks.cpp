@@ -73,7 +73,7 @@ Value* callAsConstant(Trace& t, PyObject* callable, const CallArgs& args) {
     PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(now(args.args[i])).release());
   for (auto& [name, v] : args.kwargs) checkedStatus(PyDict_SetItem(keywords.get(), name, now(v)));
   PyObject* result = t.keep(native(t, PyObject_Call(callable, given.get(), keywords.get())));
-  return t.wrap(result, t.sources.pinned(result));
+  return t.wrap(result, t.sources.owned(result));
 }
 
 }  // namespace

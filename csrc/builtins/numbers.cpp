@@ -85,7 +85,8 @@ Value* limitsOf(Trace& t, CallArgs& a) {
   PyObject* type = importedObject("numpy", integers ? "iinfo" : "finfo");
   PyObject* dtype = a.args.size() == 1 && a.kwargs.empty() ? t.constant(a.args[0]) : nullptr;
   if (!dtype) unsupported(BreakReason::NumpyCall, "numpy.finfo or iinfo of what is no constant");
-  return pinnedValue(t, t.keep(native(t, PyObject_CallOneArg(type, dtype))));
+  PyObject* made = t.keep(native(t, PyObject_CallOneArg(type, dtype)));
+  return t.wrap(made, t.sources.owned(made));
 }
 
 // ---- torch._check ----------------------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs
     if (v && t.constant(v)) return v;
   }
   ObjectRef inner = checked(PyObject_GetAttrString(callable, "__wrapped__"));
-  return call(t, t.wrap(inner.get(), t.sources.pinned(inner.get())), args);
+  return call(t, t.wrap(inner.get(), t.sources.owned(inner.get())), args);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "builtins/table.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/references.h"
 
 namespace cdynamo {
@@ -70,6 +71,9 @@ Value* weakReferent(Trace& t, CallArgs& a) {
   if (!reference || !PyWeakref_CheckRef(reference) || !v->source) unsupported(BreakReason::UnknownFunction, "calling a weak reference");
   t.typeOf(v);
   ObjectRef object = ObjectRef::share(PyWeakref_GET_OBJECT(reference));
+  HeapValue* twin = t.knownTwin(object.get());
+  if (twin && twin->source && isVariable(twin->source) && !isReachable(t, twin))
+    unsupported(BreakReason::UnsupportedMutation, "calling a weak reference to an object that the program has let go of");
   return t.wrap(t.keep(object), t.sources.weakReferent(v->source));
 }
 

@@ -65,8 +65,3 @@ PyObject* instanceDict(PyObject* object) {
   Py_DECREF(dict);  // the object keeps it alive
   return dict;
 }
-
-int hasWeakReferences(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  return PyType_SUPPORTS_WEAKREFS(type) && *(PyObject**)((char*)object + type->tp_weaklistoffset) != NULL;
-}

@@ -437,6 +437,8 @@ CallOutcome CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& i
   entries_.insert(entries_.begin(), entry);
   SmallVector<PyObject*, 32> values(static_cast<uint32_t>(entry->guards->wantedCount()), nullptr);
   if (entry->guards->check(inputs, values.data())) return outcomeOf(std::move(entry), values.data(), values.size());
+  // What only the capture itself held has died with it.
+  if (!entry->guards->canEverHold()) return purge(), CallOutcome{};
   std::string why = entry->guards->explainMiss(inputs);
   skipped_ = true;
   skipReason_ = "the guards of a new capture do not hold: " + why;

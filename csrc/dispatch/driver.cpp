@@ -74,6 +74,16 @@ PyObject* makePendingCall(PyObject* self, PyObject*) {
 
 PyMethodDef makePendingCallDef = {"call", makePendingCall, METH_NOARGS, nullptr};
 
+// Lets go of the values that a frame has taken over. They stay in their places, as null.
+PyObject* releaseValues(PyObject* self, PyObject*) {
+  auto* values = static_cast<std::vector<ObjectRef>*>(PyCapsule_GetPointer(self, nullptr));
+  if (!values) return nullptr;
+  for (ObjectRef& value : *values) value.reset();
+  return ObjectRef::share(Py_None).release();
+}
+
+PyMethodDef releaseValuesDef = {"release", releaseValues, METH_NOARGS, nullptr};
+
 // Runs a generator to its next yield: the item, or null where it raised; `ended`: it returned that.
 struct GeneratorRun {
   PyObject* generator;
@@ -290,6 +300,8 @@ class Driver {
     ActiveFrame& innermost = frames_.back();
     handled_.set(frames_);
     if (innermost.generator) return {goOnInGenerator(innermost).release(), nullptr};
+    ObjectRef capsule = checked(PyCapsule_New(&innermost.values, nullptr, nullptr));
+    innermost.values.push_back(checked(PyCFunction_New(&releaseValuesDef, capsule.get())));
     return {runEagerly(innermost.at->continuation(), innermost).release(), nullptr};
   }
 

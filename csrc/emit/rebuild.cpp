@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "emit/helpers.h"
 #include "emit/late_calls.h"
+#include "guards/mortals.h"
 #include "interp/protocol.h"
 #include "torch/types.h"
 #include "values/namespaces.h"
@@ -74,7 +75,7 @@ bool Rebuilder::isLeaf(Value* v) const {
 }
 
 void Rebuilder::loadObject(const Source* s) {
-  if (s->kind == SourceKind::Pinned) return a.loadConst(s->object);
+  if (s->kind == SourceKind::Pinned && (s->owned() || !Mortals::canDie(s->object))) return a.loadConst(s->object);
   size_t i = 0;
   while (i < objects.size() && objects[i] != s) i++;
   if (i == objects.size()) objects.push_back(s);
@@ -165,7 +166,7 @@ void Rebuilder::make(Value* v) {
         a.binarySubscr();
       }
       if (tensor->type != tensorType()) {
-        a.loadConst(asObject(tensor->type));
+        loadType(tensor->type);
         a.call(2);
       }
       storeTemp(v);

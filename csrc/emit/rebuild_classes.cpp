@@ -11,7 +11,7 @@ void Rebuilder::loadType(PyTypeObject* type) {
   if (t.localClass(object))
     load(t.models.at(object));
   else
-    a.loadConst(object);
+    loadObject(t.sources.pinned(object));
 }
 
 void Rebuilder::makeClass(Value* v) {

@@ -94,7 +94,7 @@ void Rebuilder::makeRealException(Value* v) {
     return static_cast<int>(PyTuple_GET_SIZE(items.get()));
   };
   a.loadConst(attributeOf(*base, "__new__"));
-  a.loadConst(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  loadType(Py_TYPE(object));
   a.call(loadArgs(args) + 1);
   int slot = newTemp();
   freshTemps_[object] = slot;

@@ -11,6 +11,7 @@
 #include "bytecode/liveness.h"
 #include "cpython/compat.h"
 #include "emit/adopted_cells.h"
+#include "guards/mortals.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -149,7 +150,8 @@ bool isCarried(const Code& code, const LiveSet& live, int slot) {
 
 // The function of a point's values under construction: parameters, the code's other locals, its cells as free variables.
 struct PointFunction {
-  explicit PointFunction(const ResumePoint& point) : a(CodeSpec::like(point.code->pyCode())), at(point) {
+  // releases: the last parameter is called first.
+  explicit PointFunction(const ResumePoint& point, bool releases = false) : a(CodeSpec::like(point.code->pyCode())), at(point) {
     const Code& code = *point.code;
     CodeSpec& spec = a.spec();
     spec.localsplus.clear();
@@ -158,7 +160,8 @@ struct PointFunction {
     slots.assign(static_cast<size_t>(code.localsplusCount()), -1);
     for (int slot : point.locals) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
     for (size_t i = 0; i < point.stack.size(); i++) stack.push_back(point.stack[i] ? spec.addLocal(text("___stack" + std::to_string(i)).get()) : -1);
-    if (point.handled) spec.addLocal(text("___handled").get());
+    const int handled = point.handled ? spec.addLocal(text("___handled").get()) : -1;
+    const int release = releases ? spec.addLocal(text("___release").get()) : -1;
     spec.argcount = static_cast<int>(spec.localsplus.size());
     for (int slot = 0; slot < code.localsplusCount(); slot++)
       if (!code.isCellOrFree(slot) && slots[static_cast<size_t>(slot)] < 0) slots[static_cast<size_t>(slot)] = spec.addLocal(code.localName(slot));
@@ -168,6 +171,12 @@ struct PointFunction {
     a.setLine(code.lineOf(point.index));
     a.prologue();
     cells.adopt(a);
+    if (releases) {
+      a.loadFast(release);
+      a.deleteFast(release);
+      a.call(0);
+      a.popTop();
+    }
     for (size_t i = 0; i < stack.size(); i++) {
       if (stack[i] < 0) {
         a.emit(Op::LoadFastAndClear, temps.back());
@@ -176,7 +185,7 @@ struct PointFunction {
       a.loadFast(stack[i]);
       a.deleteFast(stack[i]);
     }
-    if (point.handled) a.deleteFast(a.spec().argcount - 1);
+    if (point.handled) a.deleteFast(handled);
   }
 
   Assembler a;
@@ -239,9 +248,10 @@ const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slo
 
 bool isDeathVisible(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  if (type->tp_finalize || type->tp_del) return true;
+  if (type->tp_finalize || type->tp_del || PyWeakref_Check(object)) return true;
   if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
-  if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return false;
+  if (PyType_Check(object)) return Mortals::canDie(object);                                                       // its bases see it
+  if (PyModule_Check(object) || PyFunction_Check(object)) return false;
   return hasWeakReferences(object);
 }
 
@@ -325,7 +335,7 @@ const ResumeChain* resumeChainOf(PyObject* code) {
 
 PyCodeObject* ResumePoint::continuation() const {
   if (continuation_) return continuation_.get();
-  PointFunction f(*this);
+  PointFunction f(*this, true);
   std::vector<Label> labels = f.a.newLabels(code->size());
   f.a.jump(labels[static_cast<size_t>(index)]);
   f.a.copyCode(*code, labels, f.slots);

@@ -46,7 +46,8 @@ struct ResumePoint {
   PointsOfCode* all = nullptr;  // where it lives
 
   size_t valueCount() const { return locals.size() + stackValues + handled; }
-  // The code of a function of valueCount() parameters and as many free variables as the code has cells.
+  // The code of a function of valueCount() parameters, then one that it calls first (from there on the frame alone holds the values), and
+  // as many free variables as the code has cells.
   PyCodeObject* continuation() const;
   const ResumeStep& step() const;
   // Where a call made by the instruction returned (new value -1: the result). The carried stack is without the operands.

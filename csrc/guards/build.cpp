@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "guards/constants.h"
 #include "guards/program.h"
@@ -14,8 +15,9 @@ namespace cdynamo {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const FactList& facts, const SourceTable& table, const std::vector<const Source*>& wanted)
-      : facts_(facts), wanted_(wanted), program_(new GuardProgram()), registerOf_(table.size(), -1), needed_(table.size(), nullptr) {
+  ProgramBuilder(const FactList& facts, const SourceTable& table, const std::vector<const Source*>& wanted,
+                 const std::unordered_set<PyObject*>& owned)
+      : facts_(facts), wanted_(wanted), owned_(owned), program_(new GuardProgram()), registerOf_(table.size(), -1), needed_(table.size(), nullptr) {
     program_->localNames_ = table.localNames();
     program_->rootGlobals_ = table.rootGlobals();
   }
@@ -25,6 +27,7 @@ class ProgramBuilder {
     guardGlobals_ = guardGlobals;
     collectSources();
     noteKnownTypes();
+    noteExistingKeys();
     placeRegisters();
     convertFacts();
     makeDictGroups();
@@ -41,9 +44,30 @@ class ProgramBuilder {
   static constexpr size_t kOps = static_cast<size_t>(Op::GlobalStateIs) + 1;
   using LevelSteps = std::array<std::vector<Step>, kOps>;
 
+  // The object of a source that cannot be another one in any call: pinned, or an item of a pinned tuple. Null for all others.
+  static PyObject* fixedObject(const Source* source) {
+    if (source->kind == SourceKind::Pinned) return source->object;
+    PyObject* tuple = source->kind == SourceKind::SequenceItem ? fixedObject(source->base) : nullptr;
+    return tuple && PyTuple_CheckExact(tuple) && source->index < PyTuple_GET_SIZE(tuple) ? PyTuple_GET_ITEM(tuple, source->index) : nullptr;
+  }
+
+  // Whether only the capture may have such an object.
+  static bool isOwned(const Source* source) {
+    while (source->base) source = source->base;
+    return source->owned();
+  }
+
+  // What it says of an object that never changes stands for ever: nothing is to be checked, and a tuple need not be kept.
+  static bool isForEver(const Fact& fact) {
+    if (fact.kind != FactKind::TypeIs && fact.kind != FactKind::Length && fact.kind != FactKind::EqualsConstant) return false;
+    PyObject* object = fixedObject(fact.source);
+    return object && (PyTuple_CheckExact(object) || PyLong_CheckExact(object) || PyUnicode_CheckExact(object) || PyFloat_CheckExact(object));
+  }
+
   void need(const Source* source) {
     for (; source && needed_[source->id] == nullptr; source = source->base) {
       needed_[source->id] = source;
+      if (fixedObject(source)) return;
       need(source->other);
     }
   }
@@ -52,7 +76,7 @@ class ProgramBuilder {
 
   void collectSources() {
     for (const Fact& fact : facts_.facts()) {
-      if (fact.kind == FactKind::Present) continue;
+      if (fact.kind == FactKind::Present || isForEver(fact)) continue;
       need(fact.source);
       need(fact.otherSource);
     }
@@ -67,7 +91,7 @@ class ProgramBuilder {
     for (const Source* source : needed_) {
       if (source == nullptr) continue;
       if (makesTensor(source)) continue;
-      int32_t level = source->base ? levelOf[source->base->id] + 1 : 0;
+      int32_t level = source->base && !fixedObject(source) ? levelOf[source->base->id] + 1 : 0;
       if (source->other) level = std::max(level, levelOf[source->other->id] + 1);
       levelOf[source->id] = level;
       if (level >= static_cast<int32_t>(levels_.size())) levels_.resize(level + 1);
@@ -85,10 +109,77 @@ class ProgramBuilder {
     typeOfSource_.assign(needed_.size(), nullptr);
     isTensorSource_.assign(needed_.size(), false);
     for (const Fact& fact : facts_.facts()) {
-      if (fact.kind != FactKind::TypeIs && fact.kind != FactKind::Tensor) continue;
+      if ((fact.kind != FactKind::TypeIs && fact.kind != FactKind::Tensor) || isForEver(fact)) continue;
       typeOfSource_[fact.source->id] = reinterpret_cast<PyTypeObject*>(fact.object.get());
       if (fact.kind == FactKind::Tensor) isTensorSource_[fact.source->id] = true;
     }
+  }
+
+  // Objects that some dict or type of the program has: what dies is named as it is, and no equal that only the capture has.
+  void noteExistingKeys() {
+    for (const Source* source : needed_)
+      if (PyObject* object = source ? fixedObject(source) : nullptr; object && !isOwned(source)) existing_.insert(object);
+    for (const Fact& fact : facts_.facts())
+      if (fact.kind == FactKind::DictKeys || fact.kind == FactKind::SetOrder)
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fact.object.get()); i++) existing_.insert(PyTuple_GET_ITEM(fact.object.get(), i));
+  }
+
+  // Hashes by identity, or is a key that exists.
+  bool isOneOfAKind(PyObject* key) const { return Py_TYPE(key)->tp_hash == PyBaseObject_Type.tp_hash || existing_.count(key); }
+
+  // Where the object can die it is watched; the program is of no use once it is dead.
+  bool watches(PyObject* object) {
+    if (!object || owned_.count(object) || !Mortals::canDie(object)) return false;
+    program_->mortals_.watch(object);
+    return true;
+  }
+
+  void holdNamed(const Source& source) {
+    bool existing = source.kind == SourceKind::Pinned ? !source.owned() : isOneOfAKind(source.object);
+    if (!existing || !watches(source.object)) program_->keys_.push_back(ObjectRef::share(source.object));
+  }
+
+  // A dict of a frozenset's items, each its own value: see setItemsAre.
+  ObjectRef itemsDictOf(PyObject* frozen) {
+    ObjectRef dict = checked(PyDict_New());
+    PyObject* item = nullptr;
+    Py_hash_t hash = 0;
+    for (Py_ssize_t at = 0; _PySet_NextEntry(frozen, &at, &item, &hash);) {
+      ObjectRef named = program_->mortals_.named(item);
+      checkedStatus(dictStore(dict.get(), named.get(), named.get(), hash));
+    }
+    return dict;
+  }
+
+  Held heldObject(const Fact& fact) {
+    PyObject* object = fact.object.get();
+    switch (fact.kind) {
+      case FactKind::IdentityIs:
+      case FactKind::IdentityIsNot:
+        if (object && (PyType_Check(object) || PyFunction_Check(object)) && watches(object)) return Held::watched(object);
+        return Held::identity(object);
+      case FactKind::TypeIs:
+      case FactKind::Tensor:
+      case FactKind::TypeLookup: return watches(object) ? Held::watched(object) : Held::strong(object);
+      case FactKind::DictLacks: return isOneOfAKind(object) && watches(object) ? Held::watched(object) : Held::strong(object);
+      case FactKind::DictKeys:
+      case FactKind::SetOrder: return Held::strong(program_->mortals_.named(object).get());
+      case FactKind::SetEquals: {
+        ObjectRef items = checked(PySequence_Tuple(object)), named = program_->mortals_.named(items.get());
+        return Held::strong(named.get() == items.get() ? object : named.get());
+      }
+      default: return comparesByIdentity(fact.kind) ? Held::identity(object) : Held::strong(object);
+    }
+  }
+
+  // What a class that can die has must not keep it alive. Where no weak reference can be made to it (a property, a static method), the fact
+  // is about the class as it is now.
+  void holdLookup(const Fact& fact, GuardFact& made) {
+    PyObject* expected = fact.expected.get();
+    auto* type = reinterpret_cast<PyTypeObject*>(fact.object.get());
+    bool leadsOn = expected && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(expected)) && PyType_IS_GC(Py_TYPE(expected));
+    if (leadsOn && program_->mortals_.isWatched(fact.object.get()) && typeLookup(type, fact.name.get()) == expected) made.number = typeVersion(type);
+    made.expected = made.number || watches(expected) ? Held::watched(expected) : Held::identity(expected);
   }
 
   // baseType: null where it is not known.
@@ -129,9 +220,15 @@ class ProgramBuilder {
         knownType_.push_back(typeOfSource_[source->id]);
         knownTensor_.push_back(isTensorSource_[source->id]);
         Source copy = *source;
+        if (PyObject* object = fixedObject(source)) {
+          copy.object = object;
+          copy.base = nullptr;
+          copy.kind = SourceKind::Pinned;
+          copy.index = isOwned(source);
+        }
         copy.id = static_cast<int32_t>(level);  // in the program's copies: the level
         sources.push_back(copy);
-        if (source->object) program_->keys_.push_back(ObjectRef::share(source->object));
+        if (copy.object) holdNamed(copy);
         if (source->kind == SourceKind::Local) program_->localsNeeded_ = std::max<Py_ssize_t>(program_->localsNeeded_, source->index + 1);
       }
       levelEnd_.push_back(static_cast<uint32_t>(sources.size()));
@@ -145,7 +242,8 @@ class ProgramBuilder {
 
   std::tuple<int, int, int32_t> orderKey(const Source* source) const {
     int32_t base = source->base ? registerOf_[source->base->id] : -1;
-    if (source->kind == SourceKind::DictItem || source->kind == SourceKind::Pinned) return {0, source->kind == SourceKind::Pinned, base};
+    if (fixedObject(source)) return {0, 1, -1};
+    if (source->kind == SourceKind::DictItem) return {0, 0, base};
     return {1, static_cast<int>(loadOf(source->kind, source->base ? typeOfSource_[source->base->id] : nullptr)), base};
   }
 
@@ -182,19 +280,20 @@ class ProgramBuilder {
   void convertFacts() {
     for (size_t i = 0; i < facts_.facts().size(); i++) {
       const Fact& fact = facts_.facts()[i];
-      if (fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) continue;
+      if ((fact.kind == FactKind::Present && !onlyPresent_.count(fact.source)) || isForEver(fact)) continue;
       if (isSuperseded(i)) continue;
       GuardFact made{
           .kind = fact.kind, .object = {}, .name = {}, .expected = {}, .number = fact.number, .upper = fact.upper, .place = placeOf(fact.place)};
       if (fact.source) made.reg = registerOf_[fact.source->id];
       if (fact.otherSource) made.other = registerOf_[fact.otherSource->id];
-      made.object = comparesByIdentity(fact.kind) ? Held::identity(fact.object.get()) : Held::strong(fact.object.get());
+      made.object = heldObject(fact);
       made.name = Held::strong(fact.name.get());
-      made.expected = fact.kind == FactKind::TypeLookup ? Held::identity(fact.expected.get()) : Held::strong(fact.expected.get());
+      if (fact.kind == FactKind::TypeLookup)
+        holdLookup(fact, made);
+      else
+        made.expected = Held::strong(fact.expected.get());
       if (fact.kind == FactKind::SetEquals) {
-        ObjectRef items = itemsDictOf(fact.object.get());
-        if (!items) throw PythonError{};
-        made.expected = Held::strong(items.get());
+        made.expected = Held::strong(itemsDictOf(fact.object.get()).get());
       }
       if (fact.kind == FactKind::AbcToken && !program_->abcTokenFunction_) {
         ObjectRef module = checked(PyImport_ImportModule("_abc"));
@@ -462,6 +561,7 @@ class ProgramBuilder {
 
   const FactList& facts_;
   const std::vector<const Source*>& wanted_;
+  const std::unordered_set<PyObject*>& owned_;
   std::unordered_set<const Source*> onlyPresent_;
   std::unique_ptr<GuardProgram> program_;
   std::vector<int32_t> registerOf_;    // by the table's source id
@@ -469,6 +569,7 @@ class ProgramBuilder {
   std::vector<std::vector<const Source*>> levels_;
   std::vector<PyTypeObject*> typeOfSource_;  // by the table's source id
   std::vector<bool> isTensorSource_;         // by the table's source id
+  std::unordered_set<PyObject*> existing_;
   int64_t lastLoaded_ = -1;
   std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register
@@ -484,8 +585,8 @@ class ProgramBuilder {
 };
 
 std::unique_ptr<GuardProgram> GuardProgram::build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
-                                                  const GlobalState& globals, bool guardGlobals) {
-  return ProgramBuilder(facts, table, wanted).build(globals, guardGlobals);
+                                                  const GlobalState& globals, bool guardGlobals, const std::unordered_set<PyObject*>& owned) {
+  return ProgramBuilder(facts, table, wanted, owned).build(globals, guardGlobals);
 }
 
 }  // namespace cdynamo

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpython/dict_access.h"
+#include "guards/mortals.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -68,7 +69,8 @@ bool isEllipsisLike(PyObject* constant) { return constant == Py_None || constant
 bool equalsConstant(PyObject* value, PyObject* constant) {
   if (value == constant) return true;
   PyTypeObject* type = Py_TYPE(constant);
-  if (Py_TYPE(value) != type || PyBool_Check(constant) || isEllipsisLike(constant)) return false;
+  if (Py_TYPE(value) != type) return isName(constant) && isNameOf(constant, value);
+  if (PyBool_Check(constant) || isEllipsisLike(constant)) return false;
   if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBytes_Type) return equalByRichCompare(value, constant);
   if (type == &PyFloat_Type) return sameBits(PyFloat_AS_DOUBLE(value), PyFloat_AS_DOUBLE(constant));
   if (type == &PyComplex_Type) {
@@ -161,16 +163,6 @@ bool setOrderIs(PyObject* set, PyObject* itemsTuple) {
     if (i >= PyTuple_GET_SIZE(itemsTuple) || !equalsConstant(item, PyTuple_GET_ITEM(itemsTuple, i++))) return false;
   }
   return true;
-}
-
-ObjectRef itemsDictOf(PyObject* frozen) {
-  ObjectRef dict = ObjectRef::steal(PyDict_New());
-  Py_ssize_t position = 0;
-  PyObject* item = nullptr;
-  Py_hash_t hash = 0;
-  while (dict && _PySet_NextEntry(frozen, &position, &item, &hash))
-    if (dictStore(dict.get(), item, item, hash) < 0) return {};
-  return dict;
 }
 
 bool compareMayRunPython(PyObject* constant) {

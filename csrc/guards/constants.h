@@ -21,8 +21,6 @@ bool dictKeysAre(PyObject* dict, PyObject* keysTuple);
 bool setItemsAre(PyObject* set, PyObject* itemsDict);
 // The set gives exactly the items of the tuple in that order.
 bool setOrderIs(PyObject* set, PyObject* itemsTuple);
-// Such a dict of a frozenset's items: a new reference, null with a Python error set.
-ObjectRef itemsDictOf(PyObject* frozen);
 
 // True where comparing with items of this constant set or key can call an __eq__ written in Python.
 bool compareMayRunPython(PyObject* constant);

@@ -50,7 +50,7 @@ void GuardProgram::selectDiffering(const std::set<std::string>& names) {
 }
 
 bool GuardProgram::checkDiffering(const FrameInputs& inputs, const std::set<std::string>& names, PyObject** wantedOut) {
-  if (inputs.localCount < localsNeeded_) return false;
+  if (inputs.localCount < localsNeeded_ || !mortals_.areAlive()) return false;
   if (running_) return check(inputs, wantedOut);
   if (!part_ || part_->nameCount != names.size()) selectDiffering(names);
   return runAndGive(part_->state, inputs, wantedOut);

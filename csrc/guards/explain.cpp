@@ -63,6 +63,8 @@ const char* factLabel(FactKind kind) {
 
 class Explainer {
  public:
+  static constexpr const char* kGone = "all objects that the capture is about are alive";
+
   explicit Explainer(const GuardProgram& program) : program_(program) {}
 
   std::string name(int32_t reg) const {
@@ -97,6 +99,7 @@ class Explainer {
       case FactKind::SetOrder: return "tuple(" + subject + ") == " + reprOf(object);
       case FactKind::TypeLookup:
         if (fact.expected.empty()) return "not hasattr(" + reprOf(object) + ", " + reprOf(fact.name.get()) + ")";
+        if (fact.number) return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ", and was not changed";
         return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ": " + reprOf(fact.expected.get());
       case FactKind::FunctionIs: return "___check_code(" + subject + ", " + reprOf(object) + ")";
       case FactKind::Tensor: return tensorCondition(fact, subject);
@@ -121,6 +124,7 @@ class Explainer {
   }
 
   std::string firstMiss(const FrameInputs& inputs) {
+    if (!program_.mortals_.areAlive()) return kGone;
     lookAt(inputs);
     for (const GuardFact& fact : program_.facts_) {
       std::string miss = missOf(fact);
@@ -134,7 +138,7 @@ class Explainer {
   // The fact names keys that are found by their identity.
   static bool hasObjectsAsKeys(const GuardFact& fact) {
     for (Py_ssize_t i = 0; fact.kind == FactKind::DictKeys && i < PyTuple_GET_SIZE(fact.object.get()); i++)
-      if (hasPythonHash(PyTuple_GET_ITEM(fact.object.get(), i))) return true;
+      if (PyObject* key = PyTuple_GET_ITEM(fact.object.get(), i); isName(key) || hasPythonHash(key)) return true;
     return false;
   }
 
@@ -229,6 +233,7 @@ class Explainer {
 
   void describeTree(std::vector<std::string>& lines) const {
     lines = {"TREE_GUARD_MANAGER:", "+- RootGuardManager", "| +- GLOBAL_STATE: ___check_global_state()"};
+    if (!program_.mortals_.areAlive()) return lines.push_back(kGone);
     for (const GuardFact& fact : program_.facts_)
       if (fact.reg < 0) lines.push_back("| " + leaf(fact));
     for (const Source& source : program_.sources_)
@@ -417,6 +422,7 @@ class Explainer {
         if (!object) return condition(fact);
         PyObject* found = typeLookup(reinterpret_cast<PyTypeObject*>(object), fact.name.get());
         bool same = found == fact.expected.get() && (found != nullptr || fact.expected.empty());
+        if (fact.number && fact.number != typeVersion(reinterpret_cast<PyTypeObject*>(object))) return condition(fact);
         return unless(same, found ? reprOf(found) : "no such attribute");
       }
       case FactKind::FunctionIs: return functionMiss(fact, subject);
@@ -484,12 +490,15 @@ class Explainer {
 std::string GuardProgram::explainMiss(const FrameInputs& inputs) const { return Explainer(*this).firstMiss(inputs); }
 
 void GuardProgram::addChangedNumbers(const FrameInputs& inputs, std::set<std::string>& names) const {
+  if (!mortals_.areAlive()) return;
   Explainer explainer(*this);
   explainer.changedObjects(inputs, names);
   if (isForSameObjects(inputs)) explainer.changedNumbers(names);
 }
 
-void GuardProgram::addDiffering(const FrameInputs& inputs, std::set<std::string>& names) const { Explainer(*this).differing(inputs, names); }
+void GuardProgram::addDiffering(const FrameInputs& inputs, std::set<std::string>& names) const {
+  if (mortals_.areAlive()) Explainer(*this).differing(inputs, names);
+}
 
 std::vector<std::string> GuardProgram::describeTree() const {
   std::vector<std::string> lines;
@@ -500,6 +509,7 @@ std::vector<std::string> GuardProgram::describeTree() const {
 std::vector<std::string> GuardProgram::describe() const {
   Explainer explainer(*this);
   std::vector<std::string> lines{"GLOBAL_STATE: ___check_global_state()"};
+  if (!mortals_.areAlive()) return {Explainer::kGone};
   for (const Source& source : sources_)
     if (source.kind == SourceKind::DictItem && source.base->kind != SourceKind::InstanceDict && source.base->kind != SourceKind::Pinned)
       lines.push_back("DICT_CONTAINS: ___dict_contains(" + reprOf(source.object) + ", " + sourceName(source.base, localNames_, rootGlobals_) + ")");

@@ -51,6 +51,13 @@ bool heldStrongly(PyObject* object) {
 Held Held::strong(PyObject* objectOrNull) {
   Held held;
   held.ref_ = ObjectRef::share(objectOrNull);
+  held.raw_ = objectOrNull;
+  return held;
+}
+
+Held Held::watched(PyObject* object) {
+  Held held;
+  held.raw_ = object;
   return held;
 }
 
@@ -63,6 +70,7 @@ Held Held::identity(PyObject* objectOrNull) {
     PyErr_Clear();
     return strong(objectOrNull);
   }
+  held.raw_ = held.ref_.get();
   held.weak_ = true;
   return held;
 }

@@ -48,7 +48,7 @@ bool sizesMatch(const Dims& expected, const Dims& actual) {
 GuardProgram::~GuardProgram() = default;
 
 bool GuardProgram::check(const FrameInputs& inputs, PyObject** wantedOut) {
-  if (inputs.localCount < localsNeeded_) return false;
+  if (inputs.localCount < localsNeeded_ || !mortals_.areAlive()) return false;
   if (running_) [[unlikely]] {
     // Python code that a run had to call (or another thread meanwhile) calls the same function: a state of its own.
     State own = freshState();
@@ -98,21 +98,24 @@ ObjectRef FrameInputs::handledException() const {
   return now ? now : ObjectRef::share(Py_None);
 }
 
-void GuardProgram::holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries) {
-  temporaries.reserve(temporaries.size() + count);
-  for (uint32_t i = 0; i < count; i++) temporaries.push_back(ObjectRef::share(registers[i]));
+void GuardProgram::holdRegisters(State& state, uint32_t count, std::vector<ObjectRef>& temporaries) {
+  for (; state.held < count; state.held++) temporaries.push_back(ObjectRef::share(state.registers[state.held]));
 }
 
 // Making the dict of an object that keeps its values inline allocates, so that the collector may run finalizers.
-PyObject* GuardProgram::makeInstanceDict(PyObject* const* regs, const Step& step, std::vector<ObjectRef>& temporaries) {
-  holdRegisters(regs, step.aux, temporaries);
-  return readInstanceDict(regs[step.reg]);
+PyObject* GuardProgram::makeInstanceDict(State& state, const Step& step, std::vector<ObjectRef>& temporaries) {
+  holdRegisters(state, step.aux, temporaries);
+  return readInstanceDict(state.registers[step.reg]);
 }
 
 bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries) {
+  state.held = 0;
   PyObject** const regs = state.registers.data();
   const Step* const steps = state.differing ? part_->steps.data() : steps_.data();
   for (const Batch& batch : state.differing ? part_->batches : batches_) {
+    // What an earlier batch ran may have been the end of something that is named here.
+    if (!mortals_.areAlive()) [[unlikely]]
+      return false;
     const Step* step = steps + batch.begin;
     const Step* const end = steps + batch.end;
     switch (batch.op) {
@@ -138,7 +141,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           if (step + kAhead < end) __builtin_prefetch(reinterpret_cast<char*>(regs[step[kAhead].reg]) + step[kAhead].word.number);
           PyObject* dict = dictAtSlot(regs[step->reg], step->word.number);
           if (dict == nullptr) [[unlikely]]
-            dict = makeInstanceDict(regs, *step, temporaries);
+            dict = makeInstanceDict(state, *step, temporaries);
           if (dict == nullptr) return false;
           regs[step->aux] = dict;
         }
@@ -147,7 +150,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++) {
           PyObject* dict = peekInstanceDict(regs[step->reg]);
           if (dict == nullptr) [[unlikely]]
-            dict = makeInstanceDict(regs, *step, temporaries);
+            dict = makeInstanceDict(state, *step, temporaries);
           if (dict == nullptr) return false;
           regs[step->aux] = dict;
         }
@@ -164,7 +167,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           PyObject* object = regs[step->reg];
           SlotRead slot = readSlot(object, step->word.object);
           if (!slot.isSlot) {
-            holdRegisters(regs, step->aux, temporaries);
+            holdRegisters(state, step->aux, temporaries);
             temporaries.push_back(readAttr(object, step->word.object));
             slot.value = temporaries.back().get();
           }
@@ -201,7 +204,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         }
         break;
       case Op::LoadNumberTensor:
-        holdRegisters(regs, step->aux, temporaries);
+        holdRegisters(state, step->aux, temporaries);
         for (; step != end; step++) {
           temporaries.push_back(ObjectRef::steal(makeNumberTensor(regs[step->reg])));
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
@@ -209,7 +212,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         break;
       case Op::LoadIteratorItem:
         for (; step != end; step++) {
-          if (peekMayCollect(regs[step->reg])) holdRegisters(regs, step->aux, temporaries);
+          if (peekMayCollect(regs[step->reg])) holdRegisters(state, step->aux, temporaries);
           temporaries.push_back(readIteratorItem(regs[step->reg], static_cast<int32_t>(step->word.number)));
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
@@ -221,7 +224,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         }
         break;
       case Op::LoadArrayTensor:
-        holdRegisters(regs, step->aux, temporaries);
+        holdRegisters(state, step->aux, temporaries);
         for (; step != end; step++) {
           temporaries.push_back(ObjectRef::steal(makeArrayTensor(regs[step->reg])));
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
@@ -271,7 +274,7 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         break;
       case Op::OtherFact:
         for (; step != end; step++)
-          if (!holds(facts_[step->aux], regs, temporaries, static_cast<uint32_t>(step->word.number))) return false;
+          if (!mortals_.areAlive() || !holds(facts_[step->aux], state, temporaries, static_cast<uint32_t>(step->word.number))) return false;
         break;
       case Op::Alive:
         for (; step != end; step++)
@@ -328,8 +331,10 @@ bool GuardProgram::refreshDict(State& state, uint32_t index, std::vector<ObjectR
   bool held = false;
   uint32_t valid = group.firstRegister;
   for (const DictChild& child : group.children) {
+    if (!mortals_.areAlive()) return false;
+    ObjectRef key = ObjectRef::share(child.key);
     if (!held && lookupMayRunPython(dict, child.key)) {
-      holdRegisters(regs, valid, temporaries);
+      holdRegisters(state, valid, temporaries);
       held = true;
     }
     PyObject* value = readDictItem(dict, child.key);
@@ -342,7 +347,7 @@ bool GuardProgram::refreshDict(State& state, uint32_t index, std::vector<ObjectR
   valid += static_cast<uint32_t>(group.children.size());
   for (uint32_t fact : group.facts) {
     if (state.differing && !part_->facts[fact]) continue;
-    if (!holds(facts_[fact], regs, temporaries, valid)) return false;
+    if (!mortals_.areAlive() || !holds(facts_[fact], state, temporaries, valid)) return false;
   }
   state.dictVersions[index] = version;
   return true;
@@ -354,6 +359,7 @@ bool GuardProgram::refreshType(State& state, uint32_t index) {
   unsigned version = typeVersion(group.type);
   for (uint32_t number : group.facts) {
     const GuardFact& fact = facts_[number];
+    if (fact.number != 0 && fact.number != version) return false;
     PyObject* found = typeLookup(group.type, fact.name.get());
     if (found != fact.expected.get() || (found == nullptr && !fact.expected.empty())) return false;
   }
@@ -361,7 +367,8 @@ bool GuardProgram::refreshType(State& state, uint32_t index) {
   return true;
 }
 
-bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vector<ObjectRef>& temporaries, uint32_t validBelow) {
+bool GuardProgram::holds(const GuardFact& fact, State& state, std::vector<ObjectRef>& temporaries, uint32_t validBelow) {
+  PyObject* const* regs = state.registers.data();
   PyObject* value = fact.reg >= 0 ? regs[fact.reg] : nullptr;
   switch (fact.kind) {
     case FactKind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == fact.object.get();
@@ -370,24 +377,26 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::EqualsConstant: return equalsConstant(value, fact.object.get());
     case FactKind::Present: return true;
     case FactKind::Length: return rawLength(value) == fact.number;
-    case FactKind::DictLacks:
+    case FactKind::DictLacks: {
       if (!PyDict_Check(value)) return false;
-      if (lookupMayRunPython(value, fact.object.get())) holdRegisters(regs, validBelow, temporaries);
+      ObjectRef key = ObjectRef::share(fact.object.get());
+      if (lookupMayRunPython(value, fact.object.get())) holdRegisters(state, validBelow, temporaries);
       if (int found = PyDict_Contains(value, fact.object.get()); found != 0) {
         if (found < 0) PyErr_Clear();
         return false;
       }
       return true;
+    }
     case FactKind::LacksKey: return PyDict_Check(value) && !readKeyedItem(value, regs[fact.other]);
     case FactKind::Distinct: return false;  // in the guard for all of them
     case FactKind::DictKeys:
-      if (PyODict_Check(value)) holdRegisters(regs, validBelow, temporaries);  // its iterator is allocated
+      if (PyODict_Check(value)) holdRegisters(state, validBelow, temporaries);  // its iterator is allocated
       return dictKeysAre(value, fact.object.get());
     case FactKind::SetEquals:
-      if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
+      if (compareMayRunPython(fact.object.get())) holdRegisters(state, validBelow, temporaries);
       return setItemsAre(value, fact.expected.get());
     case FactKind::SetOrder:
-      if (compareMayRunPython(fact.object.get())) holdRegisters(regs, validBelow, temporaries);
+      if (compareMayRunPython(fact.object.get())) holdRegisters(state, validBelow, temporaries);
       return setOrderIs(value, fact.object.get());
     case FactKind::TypeLookup: return false;  // in a type group
     case FactKind::Written:
@@ -397,14 +406,14 @@ bool GuardProgram::holds(const GuardFact& fact, PyObject* const* regs, std::vect
     case FactKind::SameObject: return value == regs[fact.other];
     case FactKind::DistinctObjects: return value != regs[fact.other];
     case FactKind::LacksAttr:
-      if (!readSlot(value, fact.object.get()).isSlot) holdRegisters(regs, validBelow, temporaries);  // an exception is made
+      if (!readSlot(value, fact.object.get()).isSlot) holdRegisters(state, validBelow, temporaries);  // an exception is made
       return lacksAttr(value, fact.object.get());
     case FactKind::AbcToken: return abcTokenIs(fact.number);
     case FactKind::DynamicBranch: return constantTruth(value) == fact.number;
     case FactKind::IntRange: return intIsWithin(value, fact.number, fact.upper);
     case FactKind::IteratorTraits: return iteratorTraits(value) == fact.number;
     case FactKind::IteratorEnds:
-      if (peekMayCollect(value)) holdRegisters(regs, validBelow, temporaries);
+      if (peekMayCollect(value)) holdRegisters(state, validBelow, temporaries);
       return iteratorEnds(value, fact.number, fact.upper != 0);
   }
   return false;
@@ -451,6 +460,7 @@ bool GuardProgram::abcTokenIs(int64_t token) const {
 }
 
 bool GuardProgram::canEverHold() const {
+  if (!mortals_.areAlive()) return false;
   for (const GuardFact& fact : facts_) {
     bool identity = fact.kind != FactKind::IdentityIsNot && fact.object.isWeak() && fact.object.get() == nullptr;
     bool lookup = fact.expected.isWeak() && fact.expected.get() == nullptr;
@@ -469,18 +479,6 @@ bool GuardProgram::isForSameObjects(const FrameInputs& inputs) const {
     if (inputs.locals[source.index] != object) return false;
   }
   return true;
-}
-
-int GuardProgram::traverse(visitproc visit, void* arg) const {
-  for (const ObjectRef& key : keys_) Py_VISIT(key.get());
-  for (const ObjectRef& temporary : temporaries_) Py_VISIT(temporary.get());
-  for (const GuardFact& fact : facts_) {
-    Py_VISIT(fact.object.raw());
-    Py_VISIT(fact.name.raw());
-    Py_VISIT(fact.expected.raw());
-  }
-  Py_VISIT(abcTokenFunction_.get());
-  return 0;
 }
 
 }  // namespace cdynamo

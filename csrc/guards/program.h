@@ -9,12 +9,14 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "guards/distinct.h"
 #include "guards/facts.h"
 #include "guards/held.h"
 #include "guards/memory.h"
+#include "guards/mortals.h"
 #include "torch/bridge.h"
 #include "torch/tensor_row.h"
 
@@ -39,7 +41,7 @@ struct GuardFact {
   Held object;
   Held name;
   Held expected;
-  int64_t number = 0;  // as in Fact
+  int64_t number = 0;  // as in Fact; TypeLookup: not 0 where it holds for this version of the type alone
   int64_t upper = 0;
   int32_t place = -1;  // in GuardProgram::places_
 };
@@ -47,9 +49,9 @@ struct GuardFact {
 class GuardProgram {
  public:
   // wanted: the sources whose values check() hands out, in that order. Nothing of the lists is kept but the objects
-  // they name. Throws PythonError or EngineError.
+  // they name. owned: objects that nobody but the capture has. Throws PythonError or EngineError.
   static std::unique_ptr<GuardProgram> build(const FactList& facts, const SourceTable& table, std::vector<const Source*> wanted,
-                                             const GlobalState& globals, bool guardGlobals = true);
+                                             const GlobalState& globals, bool guardGlobals = true, const std::unordered_set<PyObject*>& owned = {});
   ~GuardProgram();
   GuardProgram(const GuardProgram&) = delete;
   GuardProgram& operator=(const GuardProgram&) = delete;
@@ -84,7 +86,7 @@ class GuardProgram {
   // where the capture relied on them.
   std::vector<std::string> describeTree() const;
 
-  // False once an object that a fact compares with by identity has died: the program can never hold again.
+  // False once an object that the program names has died: it can never hold again.
   bool canEverHold() const;
   // True unless a fact pins an argument to another object than this call's. Captures that differ in nothing but the object
   // they are for (many layers with one forward) are not recompiles of each other.
@@ -93,9 +95,6 @@ class GuardProgram {
   // Number of facts, the global state not counted.
   size_t size() const { return facts_.size(); }
   size_t wantedCount() const { return wanted_.size(); }
-
-  // For the owner's tp_traverse: visits every object that the program holds strongly.
-  int traverse(visitproc visit, void* arg) const;
 
  private:
   friend class ProgramBuilder;
@@ -162,7 +161,7 @@ class GuardProgram {
   };
   struct DictChild {
     uint32_t reg;
-    PyObject* key;  // held by keys_
+    PyObject* key;  // held by keys_, or watched
   };
   // The facts that stand while one dict's version does.
   struct DictGroup {
@@ -173,7 +172,7 @@ class GuardProgram {
     std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
   };
   struct TypeGroup {
-    PyTypeObject* type;  // of a fact; alive where an Alive step has passed
+    PyTypeObject* type;  // of a fact; watched, or alive where an Alive step has passed
     std::vector<uint32_t> facts;
   };
   // What one run of the program remembers for the next one.
@@ -181,6 +180,7 @@ class GuardProgram {
     std::vector<PyObject*> registers;
     std::vector<uint64_t> dictVersions;  // per group: children and facts are right for this version; 0: for none
     std::vector<unsigned> typeVersions;
+    uint32_t held = 0;       // this run keeps what the registers below point to
     bool differing = false;  // of a run of checkDiffering()
   };
   // A part of the program, for checkDiffering().
@@ -202,16 +202,16 @@ class GuardProgram {
   bool run(State& state, const FrameInputs& inputs, std::vector<ObjectRef>& temporaries);
   bool refreshDict(State& state, uint32_t group, std::vector<ObjectRef>& temporaries);
   bool refreshType(State& state, uint32_t group);
-  bool holds(const GuardFact& fact, PyObject* const* registers, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
+  bool holds(const GuardFact& fact, State& state, std::vector<ObjectRef>& temporaries, uint32_t validBelow);
   bool runTensors(State& state, const Batch& batch);
   bool learnTensor(TensorGuard& guard, const GuardFact& fact, PyObject* value);
   bool abcTokenIs(int64_t token) const;
   void dropTemporaries();
   bool runAndGive(State& state, const FrameInputs& inputs, PyObject** wantedOut);
   void selectDiffering(const std::set<std::string>& names);
-  static PyObject* makeInstanceDict(PyObject* const* registers, const Step& step, std::vector<ObjectRef>& temporaries);
+  static PyObject* makeInstanceDict(State& state, const Step& step, std::vector<ObjectRef>& temporaries);
   // Before anything that may run Python code: keeps alive what the registers below `count` point to.
-  static void holdRegisters(PyObject* const* registers, uint32_t count, std::vector<ObjectRef>& temporaries);
+  static void holdRegisters(State& state, uint32_t count, std::vector<ObjectRef>& temporaries);
 
   std::vector<Batch> batches_;
   std::vector<Step> steps_;
@@ -230,7 +230,8 @@ class GuardProgram {
   std::vector<GuardFact> facts_;
   std::vector<Place> places_;
   std::vector<Source> sources_;  // by register; bases point into this vector
-  std::vector<ObjectRef> keys_;  // keeps what sources_ name
+  std::vector<ObjectRef> keys_;  // keeps what sources_ name, but for what is watched
+  Mortals mortals_;
   std::vector<std::string> localNames_;
   PyObject* rootGlobals_ = nullptr;  // only compared
   ObjectRef abcTokenFunction_;

@@ -4,6 +4,7 @@
 
 #include "cpython/compat.h"
 #include "cpython/iterators.h"
+#include "cpython/weak_references.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
@@ -188,7 +189,21 @@ PyTypeObject* finalizedTypeOf(const Value* v) {
   return object ? finalizedType(object) : nullptr;
 }
 
-[[noreturn]] void refuseToDrop(PyTypeObject* type) {
+// The value, and what it holds where it is a container that the trace made.
+template <typename Visit>
+void visitHeld(Value* v, Visit visit) {
+  visit(v);
+  if (v->source) return;
+  if (v->kind == Kind::List)
+    for (Value* item : as<ListValue>(v)->items) visit(item);
+  if (v->kind == Kind::Tuple)
+    for (Value* item : as<TupleValue>(v)->items) visit(item);
+  if (v->kind == Kind::Dict)
+    for (const DictEntry& e : as<DictValue>(v)->entries)
+      if (e.value) visit(e.key.value), visit(e.value);
+}
+
+[[noreturn]] void refuseDeath(PyTypeObject* type) {
   unsupported(BreakReason::UnsupportedMutation, std::string("dropping a ") + type->tp_name + ", which may run code when it dies");
 }
 
@@ -197,7 +212,7 @@ PyTypeObject* finalizedTypeOf(const Value* v) {
 void checkOverwritten(Trace& t, Value* old) {
   if (!old || old->kind == Kind::Tensor) return;
   if (old->kind == Kind::Generator) return checkDropped(t, old);
-  if (PyTypeObject* type = finalizedTypeOf(old)) refuseToDrop(type);
+  if (PyTypeObject* type = finalizedTypeOf(old)) refuseDeath(type);
 }
 
 void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame) {
@@ -206,7 +221,23 @@ void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame) {
   static PyObject* finalizer = PyUnicode_InternFromString("__del__");
   PyTypeObject* type = finalizedTypeOf(v);
   PyObject* code = type ? typeLookup(type, finalizer) : nullptr;
-  if (code && PyFunction_Check(code) && !isHeld(t, v, dyingFrame, nullptr)) refuseToDrop(type);
+  if (code && PyFunction_Check(code) && !isHeld(t, v, dyingFrame, nullptr)) refuseDeath(type);
 }
+
+void checkVariable(Trace& t, Value*& variable) {
+  if (!variable) return;
+  std::vector<Value*> objects;
+  visitHeld(variable, [&](Value* v) {
+    PyObject* object = v->kind == Kind::Instance && v->source && isVariable(v->source) ? as<InstanceValue>(v)->real.get() : nullptr;
+    if (object && (finalizedType(object) || hasWeakCallbacks(object))) objects.push_back(v);
+  });
+  if (objects.empty()) return;
+  Value* old = std::exchange(variable, nullptr);
+  auto dying = std::find_if(objects.begin(), objects.end(), [&](Value* v) { return !isReachable(t, v); });
+  variable = old;
+  if (dying != objects.end()) refuseDeath(as<InstanceValue>(*dying)->type);
+}
+
+bool isVariable(const Source* s) { return s->kind == SourceKind::Local || s->kind == SourceKind::CellContents; }
 
 }  // namespace cdynamo

@@ -61,7 +61,7 @@ FunctionParts partsOf(Trace& t, Value* function) {
   auto* fn = reinterpret_cast<PyFunctionObject*>(real);
   const Source* s = function->source;
   if (s) t.facts.functionIs(s, real);
-  const Source* base = s ? s : t.sources.pinned(real);
+  const Source* base = s ? s : t.sources.owned(real);
   FunctionParts parts{fn->func_code, fn->func_globals};
   parts.qualname = fn->func_qualname;
   auto attr = [&](const char* name) {

@@ -16,6 +16,7 @@
 #include "interp/break_reasons.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "interp/replay.h"
 #include "interp/suspend.h"
@@ -481,7 +482,7 @@ class Capture {
     entry->graphInputCount = static_cast<uint32_t>(wanted.size());
     wanted.insert(wanted.end(), emitted.objects.begin(), emitted.objects.end());
     bool guardGlobals = filterGuards(t);
-    entry->guards = GuardProgram::build(t.facts, t.sources, std::move(wanted), globals, guardGlobals);
+    entry->guards = GuardProgram::build(t.facts, t.sources, std::move(wanted), globals, guardGlobals, objectsOfModels(t));
     if (emitted.code) {
       entry->function = checked(PyFunction_New(emitted.code.object(), fn->func_globals));
     } else {

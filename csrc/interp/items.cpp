@@ -185,7 +185,7 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
   ObjectRef arguments = typeArguments(t, key);
   if (!arguments) return nullptr;
   PyObject* made = t.keep(native(t, PyObject_GetItem(object, arguments.get())));
-  return PyType_IsSubtype(Py_TYPE(made), &Py_GenericAliasType) ? t.realShared(made) : t.wrap(made, t.sources.pinned(made));
+  return PyType_IsSubtype(Py_TYPE(made), &Py_GenericAliasType) ? t.realShared(made) : t.wrap(made, t.sources.owned(made));
 }
 
 Value* getItem(Trace& t, Value* container, Value* key) {

@@ -11,6 +11,16 @@ PyTypeObject* finalizedType(PyObject* object);
 // has ended. old: null where nothing is let go of.
 void checkOverwritten(Trace& t, Value* old);
 
+// Breaks where a variable is about to be changed that alone holds such an object, itself or in a container that the trace made, or one whose
+// death a callback sees.
+void checkVariable(Trace& t, Value*& variable);
+
+// A variable of the traced program: no container is known to hold what it refers to.
+bool isVariable(const Source* s);
+
+// Whether a variable or stack of the traced program leads to the value. Not all ways are followed: false is no proof.
+bool isReachable(const Trace& t, const Value* v);
+
 // The same where frame f returns to another one of the trace and v is a local of it: an existing generator, or an iterator over one.
 void checkLeft(Trace& t, Value* v, const FrameState& f);
 

@@ -211,6 +211,19 @@ Namespace namespaceOf(Trace& t, DictValue* names) {
   return made;
 }
 
+// ABCMeta asks each value for __isabstractmethod__: what stands for one that only the program knows must not answer.
+void checkAbstract(Trace& t, Value* v) {
+  static PyObject* name = named("__isabstractmethod__");
+  auto refuse = [] { unsupported(BreakReason::ClassStatement, "an abstract base class with a computed __isabstractmethod__"); };
+  if (v->kind == Kind::Property)
+    for (Value* part : {as<PropertyValue>(v)->get, as<PropertyValue>(v)->set, as<PropertyValue>(v)->del})
+      if (part) checkAbstract(t, part);
+  DictValue* dict = v->kind == Kind::Function ? as<FunctionValue>(v)->dict : v->kind == Kind::Instance ? as<InstanceValue>(v)->dict : nullptr;
+  Value* held = dict ? t.dictGetName(dict, name) : nullptr;
+  if (held && (v->kind == Kind::Instance || !t.isConstant(held))) refuse();
+  if (v->kind == Kind::Instance && lookUp(t, t.typeOf(v), name)) refuse();
+}
+
 Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vector<Value*>& baseValues, DictValue* names, CallArgs keywords = {}) {
   std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   if (!inherits(t, meta, {"mro"})) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + meta->tp_name);
@@ -226,6 +239,7 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
     ObjectRef held;
+    if (meta == abcMeta()) checkAbstract(t, v);
     if (hooked && is(key, "__slots__")) unsupported(BreakReason::ClassStatement, "a class with slots below an __init_subclass__");
     if (setNameOf(t, v)) {
       held = ObjectRef::share(Py_None);
@@ -318,6 +332,21 @@ Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value*
   return createClass(t, meta, text, baseValues, asDict(names), std::move(keywords));
 }
 
+namespace {
+
+// The metaclass must have handed the cell of __class__ on to type.__new__, once.
+void checkClassCell(Trace& t, CellValue* cell, Value* name, Value* cls) {
+  if (!isReal(cls) || !PyType_Check(realObject(cls))) return;
+  Value* held = t.cellContents(cell);
+  if (held == cls) return;
+  auto shown = [&](Value* v) { return std::string(PyUnicode_AsUTF8(t.constant(repr(t, v)))); };
+  std::string defining = " defining " + shown(name) + " as " + shown(cls);
+  if (!held) raise(t, PyExc_RuntimeError, "__class__ not set" + defining + ". Was __classcell__ propagated to type.__new__?");
+  raise(t, PyExc_TypeError, "__class__ set to " + shown(held) + defining);
+}
+
+}  // namespace
+
 Value* buildClass(Trace& t, CallArgs& args) {
   Value* metaValue = args.takeKeyword("metaclass");
   if (args.args.size() < 2 || args.args[0]->kind != Kind::Function) unsupported(BreakReason::ClassStatement, "__build_class__ called by the program");
@@ -354,11 +383,16 @@ Value* buildClass(Trace& t, CallArgs& args) {
   FrameState* f = newFrame(t, decode(reinterpret_cast<PyCodeObject*>(body->code)), body, body->globals, body->closure);
   f->names = names;
   runFrame(t, *f);
+  Value* cell = f->result;
   t.recycleFrame(f);
   if (baseValues != stated) setItem(t, holderOf(names), t.realShared(statedName), t.tuple(stated));
   if (plain) return createClass(t, meta, name, baseValues, names, {{}, args.kwargs});
   given.args.push_back(holderOf(names));
-  return call(t, metaclass, std::move(given));
+  if (!cell || cell->kind != Kind::Cell) return call(t, metaclass, std::move(given));
+  t.tail = ReturnTo::Native;
+  Value* cls = call(t, metaclass, std::move(given));
+  checkClassCell(t, as<CellValue>(cell), args.args[1], cls);
+  return cls;
 }
 
 Value* doToClass(Trace& t, PyObject* function, CallArgs& args) {
@@ -504,6 +538,18 @@ void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
     record->writes.pop_back();
     if (PyType_Type.tp_setattro(object, attribute.get(), before.get()) < 0) PyErr_Clear();
   });
+}
+
+std::unordered_set<PyObject*> objectsOfModels(const Trace& t) {
+  std::unordered_set<PyObject*> all;
+  for (const auto& [model, record] : t.localClasses) {
+    all.insert(model);
+    PyObject *key = nullptr, *held = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(typeDict(reinterpret_cast<PyTypeObject*>(model)), &at, &key, &held);) all.insert(held);
+  }
+  for (const auto& [object, value] : t.models)
+    if (!value->source) all.insert(object);
+  return all;
 }
 
 }  // namespace cdynamo

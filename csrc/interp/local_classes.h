@@ -1,5 +1,7 @@
 // Classes made by the traced program: class statements, type() with three arguments, and what is done to such classes later.
 #pragma once
+#include <unordered_set>
+
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -8,6 +10,9 @@ namespace cdynamo {
 inline bool isPythonFunction(const Value* v) { return v->kind == Kind::Function || (isReal(v) && PyFunction_Check(realObject(v))); }
 // __build_class__(body, name, *bases, metaclass=..., **keywords)
 Value* buildClass(Trace& t, CallArgs& args);
+
+// The models of the classes that the traced program made, and what their namespaces hold.
+std::unordered_set<PyObject*> objectsOfModels(const Trace& t);
 // metaclass(name, bases, namespace)
 Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names, CallArgs keywords = {});
 // factory(*args, **kwargs) with constants, which makes a class and does nothing else.

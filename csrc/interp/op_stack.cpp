@@ -64,6 +64,7 @@ void checkWatched(Value* old) {
 void handleStoreFast(Trace& t, FrameState& f, const Instr& in) {
   Value* old = f.locals[static_cast<size_t>(in.arg)];
   checkOverwritten(t, old);
+  checkVariable(t, f.locals[static_cast<size_t>(in.arg)]);
   Value* v = f.pop();
   f.locals[static_cast<size_t>(in.arg)] = v->kind == Kind::Unbound ? nullptr : v;
   if (old && old != v) dropped(t, old);
@@ -79,6 +80,7 @@ void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
   Value* old = f.locals[static_cast<size_t>(in.arg)];
   checkOverwritten(t, old);
   checkWatched(old);
+  checkVariable(t, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
   dropped(t, old);
 }
@@ -227,12 +229,17 @@ void handleLoadFromDictOrDeref(Trace& t, FrameState& f, const Instr& in) {
 }
 
 void handleStoreDeref(Trace& t, FrameState& f, const Instr& in) {
+  CellValue* cell = cellAt(f, in.arg);
+  checkOverwritten(t, t.cellContents(cell));
+  checkVariable(t, cell->contents);
   Value* v = f.pop();
-  t.setCell(cellAt(f, in.arg), v);
+  t.setCell(cell, v);
 }
 
 void handleDeleteDeref(Trace& t, FrameState& f, const Instr& in) {
-  derefOrRaise(t, f, in.arg);
+  Value* old = derefOrRaise(t, f, in.arg);
+  checkOverwritten(t, old);
+  checkWatched(old);
   t.setCell(cellAt(f, in.arg), nullptr);
 }
 

@@ -8,6 +8,7 @@
 #include "base/lookup.h"
 #include "base/own_library.h"
 #include "cpython/compat.h"
+#include "guards/mortals.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
 
@@ -70,10 +71,12 @@ class DeathWatch {
   void visit(PyObject* object, int level) {
     PyTypeObject* type = Py_TYPE(object);
     if (found_ || seen_.size() >= kMostObjects || (!PyType_IS_GC(type) && level > 0) || !seen_.insert(object).second) return;
-    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type) {
+    if (type->tp_finalize || type->tp_del || type == &PyMemoryView_Type || (PyWeakref_Check(object) && level == 0)) {
       found_ = true;
       return;
     }
+    // A class is seen by its bases.
+    if (PyType_Check(object)) found_ = level == 0 && Mortals::canDie(object);
     if (PyType_Check(object) || PyModule_Check(object) || (PyFunction_Check(object) && level > 0)) return;
     found_ = hasWeakReferences(object);
     if (found_ || level == kMostLevels || !type->tp_traverse || PyFunction_Check(object)) return;
@@ -109,6 +112,7 @@ bool holdsWatched(Value* v) {
 // Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
 bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
   if (isReal(v) && t.localClass(realObject(v))) return true;
+  if (v->kind == Kind::Instance && as<InstanceValue>(v)->type == &_PyWeakref_RefType) return true;
   if (runsCodeWhenDropped(v)) return true;
   if (v->kind == Kind::Generator && isNeverAwaited(as<GeneratorValue>(v))) return true;
   auto* heap = dynamic_cast<HeapValue*>(v);

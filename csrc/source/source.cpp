@@ -8,13 +8,28 @@ namespace cdynamo {
 SourceTable::SourceTable(std::vector<std::string> localNames, PyObject* rootGlobals)
     : localNames_(std::move(localNames)), rootGlobals_(rootGlobals) {}
 
+namespace {
+
+// What a small int is known by, whatever object has its value: no object has an odd address. Null for all else.
+PyObject* smallIntMark(PyObject* object) {
+  if (!object || !PyLong_CheckExact(object)) return nullptr;
+  int overflow = 0;
+  long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow || value >= (1LL << 61) || value < -(1LL << 61)) return nullptr;
+  return reinterpret_cast<PyObject*>(static_cast<uintptr_t>(value) << 1 | 1);
+}
+
+}  // namespace
+
 const Source* SourceTable::intern(SourceKind kind, int32_t index, const Source* base, PyObject* object, const Source* other) {
+  PyObject* mark = smallIntMark(object);
   if (object && PyUnicode_CheckExact(object) && !PyUnicode_CHECK_INTERNED(object)) {
     PyObject* name = ObjectRef::share(object).release();
     PyUnicode_InternInPlace(&name);
     owned_.push_back(ObjectRef::steal(name));
     object = name;
-  } else if (object && (PyLong_CheckExact(object) || PyTuple_CheckExact(object) || (PyFloat_CheckExact(object) && kind != SourceKind::Pinned))) {
+  } else if (object && !mark &&
+             (PyLong_CheckExact(object) || PyTuple_CheckExact(object) || (PyFloat_CheckExact(object) && kind != SourceKind::Pinned))) {
     // Keys equal in value but not in identity: find an equal one among this base's items (rare, short lists).
     for (const Source& s : sources_) {
       if (s.kind != kind || s.base != base || s.object == nullptr || Py_TYPE(s.object) != Py_TYPE(object)) continue;
@@ -23,7 +38,7 @@ const Source* SourceTable::intern(SourceKind kind, int32_t index, const Source* 
       if (equal) return &s;
     }
   }
-  Key key{kind, index, base, object, other};
+  Key key{kind, index, base, mark ? mark : object, other};
   auto found = interned_.find(key);
   if (found != interned_.end()) return found->second;
   if (object) owned_.push_back(ObjectRef::share(object));
@@ -37,6 +52,7 @@ const Source* SourceTable::local(int32_t slot) { return intern(SourceKind::Local
 const Source* SourceTable::function() { return intern(SourceKind::Function, 0, nullptr, nullptr); }
 const Source* SourceTable::closureCell(int32_t i) { return intern(SourceKind::ClosureCell, i, nullptr, nullptr); }
 const Source* SourceTable::pinned(PyObject* object) { return intern(SourceKind::Pinned, 0, nullptr, object); }
+const Source* SourceTable::owned(PyObject* object) { return intern(SourceKind::Pinned, 1, nullptr, object); }
 const Source* SourceTable::cellContents(const Source* base) { return intern(SourceKind::CellContents, 0, base, nullptr); }
 const Source* SourceTable::instanceDict(const Source* base) { return intern(SourceKind::InstanceDict, 0, base, nullptr); }
 const Source* SourceTable::dictItem(const Source* base, PyObject* key) { return intern(SourceKind::DictItem, 0, base, key); }

@@ -18,7 +18,7 @@ enum class SourceKind : uint8_t {
   Function,      // the function object that is being called
   ClosureCell,   // index: cell object number i of the function's closure
   CellContents,  // base is a cell object: what it holds
-  Pinned,        // object: held by the capture itself (types, functions found on types, modules, globals dictionaries)
+  Pinned,        // object: known to the capture itself (types, functions found on types, modules, globals dictionaries); index 1: it owns it
   InstanceDict,  // base.__dict__, the real dictionary of an instance
   DictItem,      // dict.__getitem__(base, object), also for subclasses of dict; object is a hashable constant
   KeyedItem,     // the item of dict base whose key is the object `other`, of a type that hashes by identity
@@ -46,6 +46,9 @@ struct Source {
   const Source* base = nullptr;   // null for roots
   PyObject* object = nullptr;     // borrowed: the table owns it
   const Source* other = nullptr;  // Arithmetic: the right operand; KeyedItem: the key
+
+  // Of a pinned object: nobody else may hold it. All others die where the program lets go of them, and the capture with them.
+  bool owned() const { return index != 0; }
 };
 
 // SourceTable::name without the table: for those who keep copies of sources. rootGlobals is only compared.
@@ -61,6 +64,7 @@ class SourceTable {
   const Source* function();
   const Source* closureCell(int32_t i);
   const Source* pinned(PyObject* object);
+  const Source* owned(PyObject* object);
   const Source* cellContents(const Source* base);
   const Source* instanceDict(const Source* base);
   const Source* dictItem(const Source* base, PyObject* key);

@@ -501,7 +501,9 @@ void raise(Trace& t, PyObject* type, const std::string& message) {
 void raiseCurrent(Trace& t) {
   ObjectRef exception = takeException();
   if (!exception) throw EngineError("a CPython call failed without an exception");
-  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_MemoryError) || PyErr_GivenExceptionMatches(exception.get(), PyExc_KeyboardInterrupt)) {
+  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_MemoryError))
+    unsupported(BreakReason::UnsupportedOperator, "an operation for which there is not enough memory");
+  if (PyErr_GivenExceptionMatches(exception.get(), PyExc_KeyboardInterrupt)) {
     restoreException(exception.get());
     throw PythonError{};
   }

@@ -209,7 +209,8 @@ def main() -> int:
         f"passed {total.passed}: {total.whole} captured whole, {total.broken} with breaks, {total.skipped} not captured; "
         f"{len(total.timeouts)} timeouts, {total.not_judged} not judged; {total.seconds:.0f} s ({total.plain_seconds:.0f} s plainly)"
     )
-    print(f"cpython-tests: {total.tests} tests, {len(total.wrong)} wrong, {len(total.crashes)} crashes, {share:.1f}% captured whole")
+    wrong = len(total.wrong) + len(total.timeouts)
+    print(f"cpython-tests: {total.tests} tests, {wrong} wrong, {len(total.crashes)} crashes, {share:.1f}% captured whole")
     return bool(total.wrong or total.crashes or total.timeouts)
 
 

@@ -134,10 +134,14 @@ def main(name: str, mode: str, path: str, left_out: set[str]) -> None:
             set_up()
         current: Any = None
         for test in tests_of(loader.loadTestsFromModule(module)):
-            name_of_test = test.id()
-            if name_of_test in seen or name_of_test in left_out:
-                continue
+            # Classes that a function makes share their names.
+            name_of_test, again = test.id(), 1
+            while name_of_test in seen:
+                again += 1
+                name_of_test = f"{test.id()}#{again}"
             seen.add(name_of_test)
+            if name_of_test in left_out:
+                continue
             if type(test) is not current:
                 if current is not None:
                     current.tearDownClass()
