@@ -25,6 +25,7 @@ Value* referenceTo(Trace& t, InstanceValue* object) {
   auto* made = t.make<InstanceValue>();
   made->type = &_PyWeakref_RefType;
   made->lateText = std::make_unique<LateCall>(LateCall{reinterpret_cast<PyObject*>(&_PyWeakref_RefType), {object}, {}});
+  object->isReferenced = true;
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cpython/compat.h"
 #include "cpython/weak_references.h"
+#include "source/quiet_text.h"
 
 namespace cdynamo {
 
@@ -66,11 +67,8 @@ PyType_Spec nameSpec = {"cdynamo._C.Name", sizeof(Name), 0, Py_TPFLAGS_DEFAULT |
 PyTypeObject* nameType = nullptr;
 
 ObjectRef nameOf(PyObject* object) {
-  ObjectRef text = ObjectRef::steal(PyObject_Repr(object));
-  if (!text) {
-    PyErr_Clear();
-    text = checked(PyUnicode_FromString("<unprintable>"));
-  }
+  const std::string shown = quietRepr(object);
+  ObjectRef text = checked(PyUnicode_DecodeUTF8(shown.data(), static_cast<Py_ssize_t>(shown.size()), "replace"));
   if (!nameType) nameType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&nameSpec)).release());
   ObjectRef made = checked(reinterpret_cast<PyObject*>(PyObject_New(Name, nameType)));
   asName(made.get())->named = object;

@@ -112,7 +112,7 @@ bool holdsWatched(Value* v) {
 // Objects whose death can be seen. What an eager call is given (it is on a stack) may become one; a class is seen through its bases.
 bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& frames) {
   if (isReal(v) && t.localClass(realObject(v))) return true;
-  if (v->kind == Kind::Instance && as<InstanceValue>(v)->type == &_PyWeakref_RefType) return true;
+  if (v->kind == Kind::Instance && (as<InstanceValue>(v)->type == &_PyWeakref_RefType || as<InstanceValue>(v)->isReferenced)) return true;
   if (runsCodeWhenDropped(v)) return true;
   if (v->kind == Kind::Generator && isNeverAwaited(as<GeneratorValue>(v))) return true;
   auto* heap = dynamic_cast<HeapValue*>(v);

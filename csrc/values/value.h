@@ -188,6 +188,7 @@ struct InstanceValue final : HeapValue {
   Value* exceptionArgs = nullptr;                   // exceptions: the args tuple
   Value* core = nullptr;                            // subclasses of int, str, ...: the plain value
   std::unique_ptr<LateCall> lateText;               // a str that shows tensors: made after the graph
+  bool isReferenced = false;                        // the trace has made a weak reference to it
 };
 
 struct CellValue final : HeapValue {

@@ -361,8 +361,8 @@ ACCESS = {
     "abs_protocol": "y = x + 1\nreturn y * abs(Opaque(-2.0))",
 }
 ONE_GRAPH = ("index_protocol", "hash_protocol", "del_global", "global_store")
-# A dict with another key in each call: the second call shows that.
-HOW = {name: {"graphs": (1, 2)} for name in ONE_GRAPH} | {"hash_protocol": {"graphs": (1, 2), "settled": 2}}
+# A dict with another key in each call, which dies with it: captured anew, until the limit for such captures.
+HOW = {name: {"graphs": (1, 2)} for name in ONE_GRAPH} | {"hash_protocol": {"graphs": (1, 2), "settled": 3}}
 breaks.table({name: (body, HOW[name]) if name in HOW else body for name, body in ACCESS.items()}, globals())
 
 # ---- operators ----

@@ -69,7 +69,7 @@ def reference_after_the_cell_is_overwritten(x):
     return x + 1, ref() is None
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def reference_to_what_another_variable_holds(x):
     thing = other = Thing(2)
     ref = weakref.ref(thing)
