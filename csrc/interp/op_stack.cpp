@@ -100,8 +100,8 @@ Value* loadGlobalOrNull(Trace& t, FrameState& f, PyObject* name) {
   return t.dictGetName(f.builtinsDict, name);
 }
 
-[[noreturn]] void nameError(Trace& t, PyObject* name) {
-  ObjectRef args = checked(Py_BuildValue("(N)", PyUnicode_FromFormat("name '%U' is not defined", name)));
+[[noreturn]] void nameError(Trace& t, PyObject* name, const char* words = "name '%U' is not defined") {
+  ObjectRef args = checked(Py_BuildValue("(N)", PyUnicode_FromFormat(words, name)));
   ObjectRef keywords = checked(Py_BuildValue("{s:O}", "name", name));
   throw Raised{t.real(checked(PyObject_Call(PyExc_NameError, args.get(), keywords.get())))};
 }
@@ -193,7 +193,7 @@ Value* derefOrRaise(Trace& t, FrameState& f, int slot) {
   Value* v = t.cellContents(cellAt(f, slot));
   if (v) return v;
   if (slot >= f.code->firstFree())
-    raise(t, PyExc_NameError, "cannot access free variable '" + slotName(f, slot) + "' where it is not associated with a value in enclosing scope");
+    nameError(t, f.code->localName(slot), "cannot access free variable '%U' where it is not associated with a value in enclosing scope");
   raise(t, PyExc_UnboundLocalError, "cannot access local variable '" + slotName(f, slot) + "' where it is not associated with a value");
 }
 
