@@ -62,6 +62,7 @@ const char* describeOddity(TensorOddity oddity) {
     case TensorOddity::FunctorchWrapper: return "a tensor wrapped by torch.func";
     case TensorOddity::Functional: return "a functionalized tensor";
     case TensorOddity::ZeroTensor: return "a zero tensor of forward-mode autograd";
+    case TensorOddity::ForbiddenView: return "a view whose base was written to in a way that autograd forbids";
   }
   return "an unusual tensor";
 }
@@ -94,7 +95,12 @@ bool readTensorMeta(PyObject* object, TensorMeta& out, TensorOddity* oddity) {
   out.device = {static_cast<int8_t>(device.type()), static_cast<int8_t>(device.index())};
   out.layout = static_cast<int8_t>(c10::kStrided);
   // Asked first: for a view whose base was written to, this makes the function that the other two know.
-  bool computed = static_cast<bool>(tensor.grad_fn());
+  bool computed = false;
+  try {
+    computed = static_cast<bool>(tensor.grad_fn());
+  } catch (const c10::Error&) {
+    return refuse(TensorOddity::ForbiddenView);
+  }
   out.requiresGrad = tensor.requires_grad();
   out.isLeaf = !computed;
   out.isInference = tensor.is_inference();

@@ -30,6 +30,7 @@ enum class TensorOddity : uint8_t {
   FunctorchWrapper,
   Functional,
   ZeroTensor,
+  ForbiddenView,
 };
 const char* describeOddity(TensorOddity oddity);
 

@@ -3,6 +3,8 @@
 import torch
 from differ import Cases, Setup, t
 
+import cdynamo
+
 cases = Cases()
 case, scenario = cases.case, cases.scenario
 
@@ -114,3 +116,23 @@ def view_of_an_input():
 
 
 test_view_writes = cases.as_test(__name__)
+
+
+def test_view_that_autograd_forbids():
+    def run(x, view):
+        y = x + 1
+        try:
+            view * 2
+        except RuntimeError as error:
+            return y * 2, str(error)[:40]
+
+    def outcome(fn):
+        base = t(3)
+        with torch.no_grad():
+            view = base[:]
+        base.add_(t(3, grad=True))
+        return fn(t(3), view)
+
+    with cdynamo.config.patch(strict=True):
+        (expected, words), (result, said) = outcome(run), outcome(cdynamo.compile(run, backend="eager"))
+    assert torch.equal(result, expected) and said == words and "view" in words
