@@ -310,6 +310,9 @@ class RLock:
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1
 
+    def _is_owned(self):
+        return self._count > 0
+
     def __enter__(self):
         return self.acquire()
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/own_library.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
@@ -117,6 +118,13 @@ Value* ownConversion(Trace& t, CallArgs& a, std::string_view special) {
   return nullptr;
 }
 
+// Whether the class, or one that it derives from, is our own and stands for one of the library.
+bool standsForAnother(PyTypeObject* type) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); i++)
+    if (isOwnLibrary(typeDict(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i))), "__module__")) return true;
+  return false;
+}
+
 Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special) {
   if (Value* v = ownConversion(t, a, special)) return v;
   if (Value* v = callNative(t, callable, a)) return v;
@@ -131,7 +139,7 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
       if (Value* method = specialMethod(t, a.args[0], name)) return convertedBy(t, a, name, method);
   // None of them: CPython says so about any object of the class.
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance && t.typeOf(a.args[0])->tp_new == PyBaseObject_Type.tp_new &&
-      !PyType_HasFeature(t.typeOf(a.args[0]), Py_TPFLAGS_IS_ABSTRACT)) {
+      !PyType_HasFeature(t.typeOf(a.args[0]), Py_TPFLAGS_IS_ABSTRACT) && !standsForAnother(t.typeOf(a.args[0]))) {
     CallArgs blank = a;
     ObjectRef nothing = checked(PyTuple_New(0));
     blank.args[0] = t.real(checked(PyBaseObject_Type.tp_new(t.typeOf(a.args[0]), nothing.get(), nullptr)));

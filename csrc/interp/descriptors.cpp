@@ -88,7 +88,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
         }
         if (kind == &PyMemberDescr_Type || i->exceptionArgs) return nullptr;
         // What the trace made has no weak reference yet: making one breaks.
-        if (attribute == "__weakref__") return t.none();
+        if (attribute == "__weakref__" && !i->isReferenced) return t.none();
         unsupported(BreakReason::UnsupportedAttribute, "attribute '" + attribute + "' of a new " + owner->tp_name + " object");
       }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(i->real.get(), name));

@@ -477,6 +477,9 @@ void refuseComputedFields(Trace& t, PyObject* cls) {
       if (!value) PyErr_Clear();
       refuse(value.get());
     }
+    ObjectRef isArgument = ObjectRef::steal(PyObject_GetAttrString(held, "init"));
+    if (!isArgument) PyErr_Clear();
+    if (isArgument.get() == Py_False) unsupported(BreakReason::ClassStatement, "a dataclass with slots and a field that is no argument");
   }
 }
 

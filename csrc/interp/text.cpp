@@ -216,6 +216,8 @@ Value* str(Trace& t, Value* v) {
     if (d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type == coreType(t.typeOf(v)) &&
         reinterpret_cast<PyDescrObject*>(d)->d_name == reprName)
       return repr(t, core);
+    // __str__ = object.__str__
+    if (d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type == &PyBaseObject_Type) return repr(t, v);
     if (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__")) return str(t, core);
   }
   if (v->kind == Kind::Instance) {
