@@ -20,8 +20,9 @@ Value* madeReferent(Value* v) {
 
 // An object of the trace: CPython has one reference without a callback for it.
 Value* referenceTo(Trace& t, InstanceValue* object) {
-  for (const auto& owned : t.arena())
-    if (madeReferent(owned.get()) == object) return owned.get();
+  if (object->isReferenced)
+    for (const auto& owned : t.arena())
+      if (madeReferent(owned.get()) == object) return owned.get();
   auto* made = t.make<InstanceValue>();
   made->type = &_PyWeakref_RefType;
   made->lateText = std::make_unique<LateCall>(LateCall{reinterpret_cast<PyObject*>(&_PyWeakref_RefType), {object}, {}});

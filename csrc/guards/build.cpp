@@ -129,9 +129,10 @@ class ProgramBuilder {
 
   // Where the object can die it is watched; the program is of no use once it is dead.
   bool watches(PyObject* object) {
-    if (!object || owned_.count(object) || !Mortals::canDie(object)) return false;
-    program_->mortals_.watch(object);
-    return true;
+    if (!object || owned_.count(object)) return false;
+    auto [found, isNew] = canDie_.try_emplace(object, false);
+    if (isNew && (found->second = Mortals::canDie(object))) program_->mortals_.watch(object);
+    return found->second;
   }
 
   void holdNamed(const Source& source) {
@@ -168,7 +169,8 @@ class ProgramBuilder {
         ObjectRef items = checked(PySequence_Tuple(object)), named = program_->mortals_.named(items.get());
         return Held::strong(named.get() == items.get() ? object : named.get());
       }
-      default: return comparesByIdentity(fact.kind) ? Held::identity(object) : Held::strong(object);
+      case FactKind::FunctionIs: return Held::identity(object);
+      default: return Held::strong(object);
     }
   }
 
@@ -264,17 +266,6 @@ class ProgramBuilder {
       program_->places_.push_back({ObjectRef::share(code->co_filename), ObjectRef::share(code->co_name), place->line});
     }
     return found->second;
-  }
-
-  static bool comparesByIdentity(FactKind kind) {
-    switch (kind) {
-      case FactKind::TypeIs:
-      case FactKind::IdentityIs:
-      case FactKind::IdentityIsNot:
-      case FactKind::FunctionIs:
-      case FactKind::TypeLookup: return true;
-      default: return false;
-    }
   }
 
   void convertFacts() {
@@ -441,12 +432,12 @@ class ProgramBuilder {
     uint32_t reg = static_cast<uint32_t>(fact.reg);
     int32_t level = source(fact.reg).id;
     int32_t group = groupOf_[reg];
-    auto withObject = [&](Op op, PyObject* object) { at(level, op).push_back({reg, index, {.object = object}}); };
+    auto withObject = [&](Op op) { at(level, op).push_back({reg, index, {.object = fact.object.raw()}}); };
     auto withNumber = [&](Op op, int64_t operand) { at(level, op).push_back({reg, index, {.number = operand}}); };
     switch (fact.kind) {
-      case FactKind::TypeIs: needAlive(fact.object); return withObject(Op::TypeIs, fact.object.get());
-      case FactKind::IdentityIs: return withObject(fact.object.isWeak() ? Op::IsReferent : Op::IsObject, fact.object.raw());
-      case FactKind::EqualsConstant: return withObject(Op::EqualsConstant, fact.object.raw());
+      case FactKind::TypeIs: return withObject(Op::TypeIs);
+      case FactKind::IdentityIs: return withObject(fact.object.isWeak() ? Op::IsReferent : Op::IsObject);
+      case FactKind::EqualsConstant: return withObject(Op::EqualsConstant);
       case FactKind::Length:
         if (group >= 0) return program_->dictGroups_[group].facts.push_back(index);
         if (!knownDict(fact.reg)) return withNumber(Op::Length, fact.number);
@@ -464,11 +455,6 @@ class ProgramBuilder {
       case FactKind::LacksKey: return other(std::max(level, source(fact.other).id), index);
       default: return other(level, index);
     }
-  }
-
-  // For objects that the program has pointers to, and may not outlive.
-  void needAlive(const Held& object) {
-    if (object.isWeak() && aliveOnes_.insert(object.raw()).second) alive_.push_back({0, 0, {.object = object.raw()}});
   }
 
   void other(int32_t level, uint32_t index) {
@@ -493,7 +479,6 @@ class ProgramBuilder {
   }
 
   void addTypeFact(uint32_t index) {
-    needAlive(program_->facts_[index].object);
     auto* type = reinterpret_cast<PyTypeObject*>(program_->facts_[index].object.get());
     auto [found, isNew] = typeGroupOf_.try_emplace(type, program_->typeGroups_.size());
     if (isNew) program_->typeGroups_.push_back({type, {}});
@@ -503,7 +488,6 @@ class ProgramBuilder {
   void emit() {
     size_t group = 0;
     const auto& groups = program_->dictGroups_;
-    emitBatch(Op::Alive, alive_);
     for (size_t level = 0; level < steps_.size(); level++) {
       for (size_t op = 0; op < kOps; op++) emitBatch(static_cast<Op>(op), steps_[level][op]);
       if (level == 0) {
@@ -570,6 +554,7 @@ class ProgramBuilder {
   std::vector<PyTypeObject*> typeOfSource_;  // by the table's source id
   std::vector<bool> isTensorSource_;         // by the table's source id
   std::unordered_set<PyObject*> existing_;
+  std::unordered_map<PyObject*, bool> canDie_;  // what Mortals said of objects that facts and sources name, most of them many times
   int64_t lastLoaded_ = -1;
   std::vector<uint32_t> levelEnd_;        // number of registers up to and with the level
   std::vector<PyTypeObject*> knownType_;  // by register
@@ -579,8 +564,6 @@ class ProgramBuilder {
   std::unordered_map<const TracePlace*, int32_t> placeNumbers_;
   std::unordered_multimap<uint64_t, SharedGuard> guardsByHash_;
   std::vector<LevelSteps> steps_;
-  std::vector<Step> alive_;
-  std::unordered_set<PyObject*> aliveOnes_;  // weak references
   bool guardGlobals_ = true;
 };
 

@@ -37,7 +37,7 @@ void GuardProgram::selectDiffering(const std::set<std::string>& names) {
         continue;
       default: break;
     }
-    bool always = batch.op <= Op::TypeIs || batch.op == Op::IsDict || batch.op == Op::Alive;
+    bool always = batch.op <= Op::TypeIs || batch.op == Op::IsDict;
     auto begin = static_cast<uint32_t>(part->steps.size());
     for (uint32_t i = batch.begin; i != batch.end; i++)
       if (always || part->facts[steps_[i].aux]) part->steps.push_back(steps_[i]);

@@ -21,8 +21,8 @@ PyObject* itemOf(PyObject* dict, PyObject* name) {
 bool isHeldByModule(PyObject* object, PyObject* module, PyObject* qualname) {
   PyObject* found = module && PyUnicode_Check(module) ? itemOf(PyImport_GetModuleDict(), module) : nullptr;
   if (!found || !PyModule_Check(found) || !qualname) return false;
-  ObjectRef dot = ObjectRef::steal(PyUnicode_FromString("."));
-  ObjectRef parts = ObjectRef::steal(dot ? PyUnicode_Split(qualname, dot.get(), -1) : nullptr);
+  static PyObject* dot = checked(PyUnicode_InternFromString(".")).release();
+  ObjectRef parts = ObjectRef::steal(PyUnicode_Split(qualname, dot, -1));
   if (!parts) return PyErr_Clear(), false;
   PyObject* inside = PyModule_GetDict(found);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(parts.get()); i++) {
@@ -105,8 +105,8 @@ bool Mortals::canDie(PyObject* object) {
   if (!PyType_Check(object)) return true;
   auto* cls = reinterpret_cast<PyTypeObject*>(object);
   if (!PyType_HasFeature(cls, Py_TPFLAGS_HEAPTYPE)) return false;
-  ObjectRef moduleName = checked(PyUnicode_InternFromString("__module__"));
-  return !isHeldByModule(object, itemOf(typeDict(cls), moduleName.get()), reinterpret_cast<PyHeapTypeObject*>(cls)->ht_qualname);
+  static PyObject* moduleName = checked(PyUnicode_InternFromString("__module__")).release();
+  return !isHeldByModule(object, itemOf(typeDict(cls), moduleName), reinterpret_cast<PyHeapTypeObject*>(cls)->ht_qualname);
 }
 
 void Mortals::watch(PyObject* object) {

@@ -276,10 +276,6 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
         for (; step != end; step++)
           if (!mortals_.areAlive() || !holds(facts_[step->aux], state, temporaries, static_cast<uint32_t>(step->word.number))) return false;
         break;
-      case Op::Alive:
-        for (; step != end; step++)
-          if (PyWeakref_GET_OBJECT(step->word.object) == Py_None) return false;
-        break;
       case Op::DictVersions: {
         const uint32_t* const dicts = dictRegisters_.data();
         const uint64_t* const versions = state.dictVersions.data();

@@ -132,7 +132,6 @@ class GuardProgram {
     DistinctObjects,
     IsDict,
     OtherFact,
-    Alive,  // word: a weak reference
     // Begin and end are numbers in dictRegisters_, emptyDicts_, tensorChecks_ and typeGroups_.
     DictVersions,
     EmptyDicts,
@@ -172,7 +171,7 @@ class GuardProgram {
     std::vector<uint32_t> mustBeDicts;  // children that are dicts to other groups
   };
   struct TypeGroup {
-    PyTypeObject* type;  // of a fact; watched, or alive where an Alive step has passed
+    PyTypeObject* type;  // of a fact, which holds or watches it
     std::vector<uint32_t> facts;
   };
   // What one run of the program remembers for the next one.

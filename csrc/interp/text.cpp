@@ -204,9 +204,9 @@ Value* str(Trace& t, Value* v) {
       for (const DictEntry& e : t.exceptionAttributes(realObject(v))->entries)
         if (PyUnicode_READ_CHAR(e.key.constant, 0) != '_') unsupported(BreakReason::UnsupportedText, kPartsWereSet);
   }
-  if (isReal(v) && (pythonSpecial(t, v, "__str__") || pythonSpecial(t, v, "__repr__"))) {
-    Value* method = pythonSpecial(t, v, "__str__");
-    return method ? call(t, method, {}) : repr(t, v);
+  if (isReal(v)) {
+    if (Value* method = pythonSpecial(t, v, "__str__")) return call(t, method, {});
+    if (pythonSpecial(t, v, "__repr__")) return repr(t, v);
   }
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"})) {

@@ -259,9 +259,9 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<CellValue>();
       v->loaded = false;
       heap = v;
-    } else if (iteratorShape(type) == kIteratorGenerator) {
+    } else if (const IteratorShape shape = iteratorShape(type); shape == kIteratorGenerator) {
       heap = make<GeneratorValue>();
-    } else if (iteratorShape(type) != kIteratorUnknown) {
+    } else if (shape != kIteratorUnknown) {
       heap = make<IteratorValue>(IteratorValue::Existing);
     } else if (type == namespaceType() ||
                (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyExceptionInstance_Check(object) && !readsAttributesInC(type))) {

@@ -105,6 +105,14 @@ class Cases:
         return test
 
 
+def outcome(action: Callable[[], Any]) -> Any:
+    """For cases: what the action gives, or what it raises."""
+    try:
+        return action()
+    except Exception as error:
+        return type(error), str(error)
+
+
 # ---- running a world ---------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 import operator
 
 import torch
-from differ import Cases, Setup, t
+from differ import Cases, Setup, outcome, t
 
 cases = Cases()
 case, scenario = cases.case, cases.scenario
@@ -253,13 +253,6 @@ class Missing(dict):
 class Callable_:
     def __call__(self, *a, **k):
         return (a, sorted(k.items()))
-
-
-def outcome(action):
-    try:
-        return action()
-    except Exception as e:
-        return (type(e), str(e))
 
 
 def missing(mapping, key):

@@ -14,19 +14,12 @@ import weakref
 
 import pytest
 import torch
-from differ import Cases, t
+from differ import Cases, outcome, t
 
 import cdynamo
 
 cases = Cases()
 case = cases.case
-
-
-def outcome(call):
-    try:
-        return call()
-    except Exception as error:
-        return type(error), str(error)
 
 
 # ---- isinstance and issubclass -----------------------------------------------------------------------------------------

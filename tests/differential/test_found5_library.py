@@ -26,17 +26,10 @@ import uuid
 import zlib
 
 import torch
-from differ import Cases, Setup, t
+from differ import Cases, Setup, outcome, t
 
 cases = Cases()
 case, scenario = cases.case, cases.scenario
-
-
-def outcome(action):
-    try:
-        return action()
-    except Exception as e:
-        return (type(e), str(e))
 
 
 # ---- mapping proxies ---------------------------------------------------------------------------------------------------
