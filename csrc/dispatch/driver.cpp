@@ -253,7 +253,8 @@ class Driver {
       }
     }
     f.at = PointRef(f.at, to);
-    f.values = std::move(values);
+    std::vector<ObjectRef> left = std::exchange(f.values, std::move(values));
+    while (!left.empty()) left.pop_back();  // the top of the stack first
   }
 
   // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is. That is also where CPython will soon

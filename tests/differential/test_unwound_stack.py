@@ -1,6 +1,7 @@
 """What an exception takes off the stack on its way to a handler of the same frame dies there: before the handler runs."""
 
 import sys
+import weakref
 
 import torch
 from differ import Cases, Setup, t
@@ -209,6 +210,16 @@ def one_that_raises_when_it_is_closed():
         return x * 2, log
 
     return Setup(fn, lambda: (t(3),))
+
+
+@case(lambda: (t(3),), skip="*")
+def a_function_that_only_a_variable_holds(x):
+    def local():
+        pass
+
+    torch._dynamo.graph_break()
+    reference = weakref.ref(local)
+    return x * 2, reference() is None
 
 
 test_unwound_stack = cases.as_test(__name__)
