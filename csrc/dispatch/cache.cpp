@@ -165,16 +165,41 @@ std::shared_ptr<CodeCache> CodeCache::continuation(const std::shared_ptr<const R
   return cache;
 }
 
-void CodeCache::forget(PyObject* code) {
-  auto isIn = [&](const ResumeChain& chain) {
-    return std::any_of(chain.frames.begin(), chain.frames.end(),
-                       [&](const ResumeChain::Frame& f) { return reinterpret_cast<PyObject*>(f.at->code->pyCode()) == code; });
+namespace {
+
+bool isIn(const ResumeChain& chain, PyObject* code) {
+  return std::any_of(chain.frames.begin(), chain.frames.end(),
+                     [&](const ResumeChain::Frame& f) { return reinterpret_cast<PyObject*>(f.at->code->pyCode()) == code; });
+}
+
+}  // namespace
+
+std::unordered_map<PyCodeObject*, Py_ssize_t> CodeCache::ownCodes() {
+  std::unordered_map<PyCodeObject*, Py_ssize_t> found;
+  auto count = [&](const CodeCache& cache, auto isOwn) {
+    for (const auto& entry : cache.entries_) {
+      if (!entry->function || !PyFunction_Check(entry->function.get())) continue;
+      PyObject* constants = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(entry->function.get()))->co_consts;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        PyObject* constant = PyTuple_GET_ITEM(constants, i);
+        if (PyCode_Check(constant) && isOwn(constant)) found[reinterpret_cast<PyCodeObject*>(constant)]++;
+      }
+    }
   };
+  for (const auto& [key, cache] : registry().caches) {
+    count(*cache, [&, code = key.code](PyObject* constant) { return constant == code; });
+    for (const auto& [chain, continuation] : cache->continuations_)
+      if (continuation) count(*continuation, [&, at = chain.get()](PyObject* constant) { return isIn(*at, constant); });
+  }
+  return found;
+}
+
+void CodeCache::forget(PyObject* code) {
   std::vector<std::shared_ptr<CodeCache>> dying;
   std::vector<std::shared_ptr<const ResumeChain>> chains;
   for (auto& [key, cache] : registry().caches)
     for (auto it = cache->continuations_.begin(); it != cache->continuations_.end();) {
-      if (!isIn(*it->first)) {
+      if (!isIn(*it->first, code)) {
         ++it;
         continue;
       }

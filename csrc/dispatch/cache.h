@@ -35,6 +35,8 @@ class CodeCache {
   static void leave(ObjectRef options);
   // Drops the caches of a code object that nobody can call any more, and the captures of what follows a break in it.
   static void forget(PyObject* code);
+  // How often captures hold a code object that go where it is forgotten: tracebacks that they make name it.
+  static std::unordered_map<PyCodeObject*, Py_ssize_t> ownCodes();
   // Drops every capture that can never be used again.
   static void purgeAll();
   static size_t count();

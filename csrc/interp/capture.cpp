@@ -85,14 +85,15 @@ bool insideTransform() {
   return level.get() != Py_None;
 }
 
-// How the memory of tensors that the graph writes to overlaps with that of its other inputs.
-void guardMemory(Trace& t) {
+// How the memory of tensors that the graph writes to overlaps with that of its other inputs, and of tensors that the code around it is given.
+void guardMemory(Trace& t, const std::vector<const Source*>& objects) {
   if (t.writtenTensors().empty()) return;
+  const std::unordered_set<const Source*> given(objects.begin(), objects.end());
   MemoryGuard memory;
   std::vector<PyObject*> tensors;
   std::vector<const Source*> sources;
   for (TensorValue* tensor : t.inputTensors()) {
-    if (!tensor->source || !(tensor->node || tensor->written)) continue;
+    if (!tensor->source || !(tensor->node || tensor->written || (tensor->observed && given.count(tensor->source)))) continue;
     memory.add(static_cast<uint32_t>(tensors.size()), tensor->written);
     tensors.push_back(tensor->real);
     sources.push_back(tensor->source);
@@ -138,7 +139,7 @@ class ModesAround {
 };
 
 // Two inputs that were distinct must still be, where one of them is written to.
-void guardAliasing(Trace& t) {
+void guardAliasing(Trace& t, const std::vector<const Source*>& objects) {
   std::unordered_set<const void*> written, types;  // objects; their types, dict for every kind of dict
   std::unordered_set<Kind> kinds;
   auto typeOf = [](const HeapValue* v) { return v->kind == Kind::Dict ? &PyDict_Type : v->type; };
@@ -155,7 +156,7 @@ void guardAliasing(Trace& t) {
     if (other->kind == Kind::List && !as<ListValue>(value.get())->loaded) continue;
     t.facts.distinct(other->source, false);
   }
-  guardMemory(t);
+  guardMemory(t, objects);
 }
 
 // The tensors that are made of arrays in each call do not say whose memory they share: a backend that relies on it would be wrong.
@@ -448,7 +449,7 @@ class Capture {
     ObjectRef backend = ObjectRef::steal(PyObject_GetAttrString(options_, "backend"));
     if (!backend) PyErr_Clear();
     if (backend && !boolOption(backend.get(), "runs_program")) refuseSharedArrays(t);
-    guardAliasing(t);
+    guardAliasing(t, emitted.objects);
     guardExistingIterators(t);
     setGradEnabled(gradAtEntry);
     t.settings.restore();

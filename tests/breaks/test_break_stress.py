@@ -15,7 +15,7 @@ TOPICS = (
     "builtins", "classes", "containers", "control", "corners", "functions", "modules", "protocols", "tensor_programs", "guards_miss",
     "lang_exceptions", "lang_functions", "lang_syntax", "lang_async", "lang_run_time_errors", "autograd", "subclasses", "nn_library",
     "existing_iterators", "class_creation", "class_attributes", "class_protocols", "class_library", "exceptions_found",
-    "found5_library", "found5_classes", "found5_language",
+    "found5_library", "found5_classes", "found5_language", "found6_fuzz",
 )  # fmt: skip
 STEPS = (1, 2, 3, 5, 9)
 

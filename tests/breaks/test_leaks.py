@@ -20,7 +20,6 @@ from test_break_stress import TOPICS, step_of
 import cdynamo
 
 CALLS = 40
-KNOWN_LEAKS = {"class_creation.frozen_dataclass_inside": "captures in code that exec() made hold the cells of its functions, and these the class"}
 SINGLETONS = (None, True, False, (), torch.float32, torch.Tensor, int, dict)
 
 
@@ -44,8 +43,7 @@ def all_cases():
             number += 1
             if number % 10 and not os.environ.get("CDYNAMO_LEAKS"):
                 continue
-            marks = [pytest.mark.xfail(reason=KNOWN_LEAKS[name], strict=False)] if name in KNOWN_LEAKS else []
-            yield pytest.param(case, step_of(name), id=name, marks=marks)
+            yield pytest.param(case, step_of(name), id=name)
 
 
 def call(compiled, setup: Setup) -> None:
