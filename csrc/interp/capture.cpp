@@ -79,6 +79,18 @@ struct GradModeScope {
   ~GradModeScope() { setGradEnabled(before); }
 };
 
+// What C code raises while tracing gets its context from the trace, not from the thread.
+class NothingHandled {
+ public:
+  NothingHandled() : before_(ObjectRef::steal(PyErr_GetHandledException())) { PyErr_SetHandledException(nullptr); }
+  ~NothingHandled() { PyErr_SetHandledException(before_.get()); }
+  NothingHandled(const NothingHandled&) = delete;
+  NothingHandled& operator=(const NothingHandled&) = delete;
+
+ private:
+  ObjectRef before_;
+};
+
 // Whether eager code of torch.func.grad, vmap and their like calls us: its tensors are wrapped for one level.
 bool insideTransform() {
   ObjectRef level = checked(PyObject_CallNoArgs(importedObject("torch._C._functorch", "peek_interpreter_stack")));
@@ -247,6 +259,7 @@ class Capture {
   }
 
   Value* trace(Trace& t, const Code& code) {
+    NothingHandled nothing;
     Value* function = t.wrap(function_, t.sources.function());
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Value* closure = nullptr;
@@ -361,7 +374,10 @@ class Capture {
     if (action == ReturnTo::Next) dropIterator(t, f);
     if (action == ReturnTo::Sent) f.push(result);
     f.nextIp = f.code->at(f.ip).target;
-    return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
+    if (action == ReturnTo::Next || action == ReturnTo::Sent) return nullptr;
+    Value* raised = stopIterationWith(t, result);
+    linkContext(t, raised);
+    return raised;
   }
 
   // The same as acceptResult; gives what that raises in the frame, or null.
@@ -372,6 +388,7 @@ class Capture {
       acceptResult(t, f, action, result);
     } catch (Raised& error) {
       raised = error.exception;
+      if (!error.place && !error.linked) linkContext(t, raised);
     }
     halfWay_ = false;
     return raised;
