@@ -6,6 +6,7 @@
 #include "builtins/scalar_tensors.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "cpython/lru_cache.h"
 #include "interp/intrinsics.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
@@ -53,11 +54,6 @@ const std::unordered_set<std::string>& pythonTensorMethods() {
 PyTypeObject* tensorBase() {
   static PyTypeObject* base = tensorType()->tp_base;
   return base;
-}
-
-PyTypeObject* lruCacheType() {
-  static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("functools", "_lru_cache_wrapper"));
-  return type;
 }
 
 TorchKind classify(PyObject* callable) {
@@ -147,19 +143,6 @@ std::string messageOf(Trace& t, const CallArgs& a) {
   const char* utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
   if (utf8 == nullptr) PyErr_Clear();
   return utf8 ? std::string(". Message: ") + utf8 : "";
-}
-
-Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args) {
-  if (callableValue && callableValue->source) t.identity(callableValue);
-  bool constant = true;
-  for (Value* v : args.args) constant = constant && t.constant(v);
-  for (auto& [name, v] : args.kwargs) constant = constant && t.constant(v);
-  if (constant) {
-    Value* v = callNative(t, callable, args);
-    if (v && t.constant(v)) return v;
-  }
-  ObjectRef inner = checked(PyObject_GetAttrString(callable, "__wrapped__"));
-  return call(t, t.wrap(inner.get(), t.sources.owned(inner.get())), args);
 }
 
 }  // namespace
