@@ -67,7 +67,10 @@ def length_hint(obj, default=0, /):
 
 
 def ascii(obj, /):
-    return repr(obj).encode("ascii", "backslashreplace").decode("ascii")
+    text = repr(obj)
+    if str.isascii(text):
+        return text
+    return str.encode(text, "ascii", "backslashreplace").decode("ascii")
 
 
 def fspath(path):

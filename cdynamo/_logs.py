@@ -10,6 +10,7 @@ from typing import Any
 import torch._logging
 
 from . import _compile_ids
+from ._own_builtins import __builtins__  # noqa: F401
 from ._text import break_place, calling_stack, describe_break, plain_locals, recompile_text, user_stack_text
 
 # The module of torch._dynamo on whose logger torch says it: handlers and tests look there.

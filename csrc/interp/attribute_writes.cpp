@@ -7,6 +7,7 @@
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/stand_ins.h"
 
 namespace cdynamo {
 
@@ -230,7 +231,17 @@ Value* customSetter(Trace& t, Value* object, const char* which) {
 
 }  // namespace
 
+namespace {
+
+void refuseStandIn(Trace& t, Value* object, PyObject* name) {
+  if (PyTypeObject* other = standsFor(object); other && isSeenByProgram(t))
+    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + other->tp_name + " object");
+}
+
+}  // namespace
+
 void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  refuseStandIn(t, object, name);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Tensor) return setTensorAttr(t, as<TensorValue>(object), name, value);
   if (isReal(object) && PyModule_Check(realObject(object))) {
@@ -259,6 +270,7 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 }
 
 void delAttr(Trace& t, Value* object, PyObject* name) {
+  refuseStandIn(t, object, name);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Instance || isMadeClass(t, object)) {
     if (Value* setter = customSetter(t, object, "__delattr__")) {
