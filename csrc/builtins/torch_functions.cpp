@@ -7,6 +7,7 @@
 #include "builtins/table.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/stand_ins.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -149,6 +150,20 @@ std::string messageOf(Trace& t, const CallArgs& a) {
   return utf8 ? std::string(". Message: ") + utf8 : "";
 }
 
+// What cannot be a key is no argument either, but of a cache that keeps nothing.
+void refuseUnhashable(Trace& t, PyObject* cache, const CallArgs& args) {
+  std::vector<Value*> given = args.args;
+  for (auto& [name, v] : args.kwargs) given.push_back(v);
+  for (Value* v : given) {
+    PyTypeObject* type = shownType(t, v);
+    if (type->tp_hash != PyObject_HashNotImplemented) continue;
+    ObjectRef info = checked(PyObject_CallMethod(cache, "cache_info", nullptr));
+    if (!PySequence_Check(info.get()) || PyObject_Size(info.get()) != 4) unsupported(BreakReason::UnknownFunction, "another cache_info");
+    ObjectRef most = checked(PySequence_GetItem(info.get(), 2));
+    if (!PyLong_Check(most.get()) || PyObject_IsTrue(most.get()) != 0) raise(t, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
+  }
+}
+
 Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args) {
   if (callableValue && callableValue->source) t.identity(callableValue);
   bool constant = true;
@@ -158,6 +173,7 @@ Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs
     Value* v = callNative(t, callable, args);
     if (v && t.constant(v)) return v;
   }
+  refuseUnhashable(t, callable, args);
   ObjectRef inner = checked(PyObject_GetAttrString(callable, "__wrapped__"));
   return call(t, t.wrap(inner.get(), t.sources.owned(inner.get())), args);
 }

@@ -98,6 +98,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   if (!isReal(cls) || !PyType_Check(realObject(cls)))
     raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
+  if (self && standsFor(self)) unsupported(BreakReason::BuiltinCall, "super() of " + describe(self));
   PyTypeObject* start;
   if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))

@@ -123,6 +123,8 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
 }  // namespace
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  if (PyTypeObject* other = standsFor(object); other && isSeenByProgram(t))
+    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + other->tp_name + " object");
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
     if (!value) raise(t, PyExc_TypeError, "__traceback__ may not be deleted");
@@ -231,17 +233,7 @@ Value* customSetter(Trace& t, Value* object, const char* which) {
 
 }  // namespace
 
-namespace {
-
-void refuseStandIn(Trace& t, Value* object, PyObject* name) {
-  if (PyTypeObject* other = standsFor(object); other && isSeenByProgram(t))
-    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + other->tp_name + " object");
-}
-
-}  // namespace
-
 void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
-  refuseStandIn(t, object, name);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Tensor) return setTensorAttr(t, as<TensorValue>(object), name, value);
   if (isReal(object) && PyModule_Check(realObject(object))) {
@@ -270,7 +262,6 @@ void setAttr(Trace& t, Value* object, PyObject* name, Value* value) {
 }
 
 void delAttr(Trace& t, Value* object, PyObject* name) {
-  refuseStandIn(t, object, name);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (object->kind == Kind::Instance || isMadeClass(t, object)) {
     if (Value* setter = customSetter(t, object, "__delattr__")) {
