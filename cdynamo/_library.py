@@ -1,4 +1,4 @@
-"""operator, bisect, heapq and what copy and pickle ask objects for, as Python that the interpreter traces (see polyfills.py)."""
+"""operator, bisect, heapq, lru_cache and what copy and pickle ask objects for, as Python that the interpreter traces (see polyfills.py)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import operator
 import types
 import typing
 
+from cdynamo import _C
 from cdynamo._stand_ins import native
 
 _missing = object()
@@ -416,3 +417,17 @@ def namespace_eq(self, other, /):
 
 def namespace_ne(self, other, /):
     return self.__dict__ != other.__dict__ if issubclass(type(other), types.SimpleNamespace) else NotImplemented
+
+
+# ---- functools.lru_cache ---------------------------------------------------------------------------------------------------
+
+
+def call_for_cache(cache, function, args, kwargs):
+    """A call of an lru_cache that has no result for it."""
+    try:
+        result = function(*args, **kwargs)
+    except BaseException:
+        _C.lru_raised(cache, args, kwargs)
+        raise
+    _C.lru_called(cache, args, kwargs, result)
+    return result

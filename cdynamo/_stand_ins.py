@@ -29,7 +29,12 @@ class mappingproxy:
     stands_for = types.MappingProxyType
     __made_by__ = types.MappingProxyType
     __made_of__ = ("_mapping",)
-    __hash__ = None  # type: ignore[assignment]
+    if types.MappingProxyType.__hash__ is None:
+        __hash__ = None  # type: ignore[assignment]
+    else:
+
+        def __hash__(self):
+            return hash(self._mapping)
 
     def __init__(self, mapping):
         if isinstance(mapping, (list, tuple)) or not hasattr(type(mapping), "__getitem__"):

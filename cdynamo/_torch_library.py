@@ -9,10 +9,16 @@ import torch
 # ---- torch.autograd ----
 
 
+# Before 2.13 they are given to the function a second time, and refused.
+_KEEPS_KEYWORDS = torch.torch_version.TorchVersion(torch.__version__) < "2.13"
+
+
 def function_apply(cls, *args, **kwargs):
     """torch.autograd.Function.apply outside of torch.func's transforms."""
     if cls.setup_context is not torch.autograd.function._SingleLevelFunction.setup_context:
-        args, kwargs = _with_defaults(cls.forward, args, kwargs)
+        args, left = _with_defaults(cls.forward, args, kwargs)
+        if not _KEEPS_KEYWORDS:
+            kwargs = left
     return super(torch.autograd.Function, cls).apply(*args, **kwargs)
 
 

@@ -1,5 +1,6 @@
 // The extension module cdynamo._C: each room adds its own part.
 #include "base/error.h"
+#include "builtins/table.h"
 #include "bytecode/python_api.h"
 #include "dispatch/dead_codes.h"
 #include "dispatch/types.h"
@@ -26,6 +27,7 @@ int execModule(PyObject* module) {
     addDispatchTypes(module);
     addBreakFunctions(module);
     addCaptureFunctions(module);
+    addLruCacheFunctions(module);
     watchCollections();
     return 0;
   } catch (const PythonError&) {

@@ -118,7 +118,7 @@ bool abcSubclass(Trace& t, Value* derived, PyTypeObject* cls) {
   if (!type) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
   checkHooks(t, cls, type);
   t.facts.abcToken();
-  return askCPython(t, Question::Subclass, reinterpret_cast<PyObject*>(type), cls);
+  return native(t, PyObject_CallFunctionObjArgs(abcCheck(Question::Subclass), cls, type, nullptr)).get() == Py_True;
 }
 
 bool answerOf(Trace& t, Question q, Value* v, Value* info);
@@ -142,8 +142,7 @@ bool abcInstance(Trace& t, Value* v, Value* cls) {
   if (ObjectRef object = plain && (!shown || shown == own) ? objectLike(t, v) : ObjectRef()) {
     checkHooks(t, type, own);
     t.facts.abcToken();
-    ObjectRef answer = native(t, PyObject_CallFunctionObjArgs(abcCheck(Question::Instance), realObject(cls), object.get(), nullptr));
-    return answer.get() == Py_True;
+    return native(t, PyObject_CallFunctionObjArgs(abcCheck(Question::Instance), realObject(cls), object.get(), nullptr)).get() == Py_True;
   }
   auto ask = [&](PyTypeObject* derived) {
     Value* value = pinnedValue(t, reinterpret_cast<PyObject*>(derived));

@@ -92,11 +92,7 @@ Value* frameModuleName(Trace& t, CallArgs& a) {
   if (given && !(number && PyLong_CheckExact(number))) unsupported(BreakReason::BuiltinCall, "sys._getframemodulename with " + describe(given));
   int tooLarge = 0;
   long depth = number ? PyLong_AsLongAndOverflow(number, &tooLarge) : 0;
-  const FrameState* f = t.frame;
-  for (; f; f = f->parent) {
-    if (isOwnLibrary(f->globals, "__name__")) continue;
-    if (depth-- <= 0 && tooLarge <= 0) break;
-  }
+  const FrameState* f = tooLarge > 0 ? nullptr : callerFrame(t, depth);
   // After a break the frame is run by another function than the program's.
   Value* function = f ? f->function : nullptr;
   PyObject* code = !function                                                    ? nullptr
@@ -109,6 +105,13 @@ Value* frameModuleName(Trace& t, CallArgs& a) {
 }
 
 }  // namespace
+
+const FrameState* callerFrame(const Trace& t, long long depth) {
+  const FrameState* f = t.frame;
+  for (; f; f = f->parent)
+    if (!isOwnLibrary(f->globals, "__name__") && depth-- <= 0) break;
+  return f;
+}
 
 void addIntrospection(BuiltinTable& table) {
   table.add("builtins.dir", builtinDir);

@@ -1,4 +1,4 @@
-// Pieces of the standard library: copying, lru_cache, mappings that only show another one, json.
+// Pieces of the standard library: copying, mappings that only show another one, json.
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"

@@ -33,11 +33,6 @@ const OutputRules& rules(Trace& t) {
   return t.output;
 }
 
-PyObject* existing(Value* v) {
-  if (isReal(v)) return realObject(v);
-  return v->kind == Kind::Instance ? as<InstanceValue>(v)->real.get() : nullptr;
-}
-
 // Whether the set names this call: the callable itself, or a method bound to its first argument.
 bool lists(const ObjectRef& set, PyObject* callable, const CallArgs& args) {
   if (!set) return false;

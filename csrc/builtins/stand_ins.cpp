@@ -24,8 +24,7 @@ Value* nativeCall(Trace& t, CallArgs& a) {
 Value* typingCaller(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 2);
   long long depth = a.args.empty() ? 1 : indexArgument(t, a.args[0]);
-  const FrameState* f = t.frame;
-  for (; f && depth > 0; depth--) f = f->parent;
+  const FrameState* f = callerFrame(t, depth);
   PyObject* module = f ? PyDict_GetItemString(f->globals, "__name__") : nullptr;
   if (!module) unsupported(BreakReason::UnknownFunction, "asking for the module of the caller of the compiled function");
   return t.realShared(module);

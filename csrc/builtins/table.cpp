@@ -62,6 +62,7 @@ BuiltinTable& BuiltinTable::get() {
     addTorchBuiltins(made);
     addTorchState(made);
     addFunctorchBuiltins(made);
+    addLruCaches(made);
     addOutputBuiltins(made);
     addAutogradBuiltins(made);
     addCheckpointBuiltins(made);

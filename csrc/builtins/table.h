@@ -51,6 +51,7 @@ void addWeakReferences(BuiltinTable& table);
 void addStandIns(BuiltinTable& table);
 void addEvaluation(BuiltinTable& table);
 void addLazyModules(BuiltinTable& table);
+void addLruCaches(BuiltinTable& table);
 void addTypeBuiltins(BuiltinTable& table);
 void addObjectBuiltins(BuiltinTable& table);
 void addIteratorBuiltins(BuiltinTable& table);
@@ -69,6 +70,11 @@ void addTorchFunctionBuiltins(BuiltinTable& table);
 // torch functions, tensor methods, operators of torch.ops: the value, or `known` false where it is none.
 Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args, bool& known);
 
+// Calls of functools.lru_cache objects.
+Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args);
+// The functions that the code of captures calls for them: cdynamo._C.lru_called and lru_raised.
+void addLruCacheFunctions(PyObject* module);
+
 // torch.manual_seed.
 Value* manualSeed(Trace& t, CallArgs& args);
 
@@ -86,6 +92,8 @@ Value* roundedByItself(Trace& t, PyObject* callable, const CallArgs& args);
 bool isControl(PyObject* callable);
 
 // ---- helpers for handlers ----
+// The frame of the program that is so many calls above the one that runs; null: none of the trace's.
+const FrameState* callerFrame(const Trace& t, long long depth);
 // Thrown by a handler whose arguments do not fit: the callable itself is asked for the TypeError.
 struct WrongArguments {};
 // A method of a C type called by hand on an object of our own library that stands for one of that type; null for all else.

@@ -6,8 +6,8 @@
 #include "builtins/scalar_tensors.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "cpython/lru_cache.h"
 #include "interp/intrinsics.h"
-#include "interp/stand_ins.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -54,11 +54,6 @@ const std::unordered_set<std::string>& pythonTensorMethods() {
 PyTypeObject* tensorBase() {
   static PyTypeObject* base = tensorType()->tp_base;
   return base;
-}
-
-PyTypeObject* lruCacheType() {
-  static auto* type = reinterpret_cast<PyTypeObject*>(importedObject("functools", "_lru_cache_wrapper"));
-  return type;
 }
 
 TorchKind classify(PyObject* callable) {
@@ -148,34 +143,6 @@ std::string messageOf(Trace& t, const CallArgs& a) {
   const char* utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
   if (utf8 == nullptr) PyErr_Clear();
   return utf8 ? std::string(". Message: ") + utf8 : "";
-}
-
-// What cannot be a key is no argument either, but of a cache that keeps nothing.
-void refuseUnhashable(Trace& t, PyObject* cache, const CallArgs& args) {
-  std::vector<Value*> given = args.args;
-  for (auto& [name, v] : args.kwargs) given.push_back(v);
-  for (Value* v : given) {
-    PyTypeObject* type = shownType(t, v);
-    if (type->tp_hash != PyObject_HashNotImplemented) continue;
-    ObjectRef info = checked(PyObject_CallMethod(cache, "cache_info", nullptr));
-    if (!PySequence_Check(info.get()) || PyObject_Size(info.get()) != 4) unsupported(BreakReason::UnknownFunction, "another cache_info");
-    ObjectRef most = checked(PySequence_GetItem(info.get(), 2));
-    if (!PyLong_Check(most.get()) || PyObject_IsTrue(most.get()) != 0) raise(t, PyExc_TypeError, std::string("unhashable type: '") + type->tp_name + "'");
-  }
-}
-
-Value* callLruCache(Trace& t, PyObject* callable, Value* callableValue, CallArgs& args) {
-  if (callableValue && callableValue->source) t.identity(callableValue);
-  bool constant = true;
-  for (Value* v : args.args) constant = constant && t.constant(v);
-  for (auto& [name, v] : args.kwargs) constant = constant && t.constant(v);
-  if (constant) {
-    Value* v = callNative(t, callable, args);
-    if (v && t.constant(v)) return v;
-  }
-  refuseUnhashable(t, callable, args);
-  ObjectRef inner = checked(PyObject_GetAttrString(callable, "__wrapped__"));
-  return call(t, t.wrap(inner.get(), t.sources.owned(inner.get())), args);
 }
 
 }  // namespace

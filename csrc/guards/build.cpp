@@ -204,6 +204,9 @@ class ProgramBuilder {
       case SourceKind::IteratorItem: return Op::LoadIteratorItem;
       case SourceKind::IteratorPart: return Op::LoadIteratorPart;
       case SourceKind::ArrayTensor: return Op::LoadArrayTensor;
+      case SourceKind::TupleWith: return Op::LoadTupleWith;
+      case SourceKind::LruCache: return Op::LoadLruCache;
+      case SourceKind::LruResult: return Op::LoadLruResult;
       case SourceKind::Pinned:
       case SourceKind::DictItem: break;
     }
@@ -397,6 +400,7 @@ class ProgramBuilder {
     switch (op) {
       case Op::LoadAttr: return steps.push_back({base, reg, {.object = s.object}});
       case Op::LoadArithmetic: return steps.push_back({base, reg, {.right = {number(s.other), static_cast<Arithmetic>(s.index)}}});
+      case Op::LoadTupleWith:
       case Op::LoadKeyedItem: return steps.push_back({base, reg, {.number = number(s.other)}});
       case Op::LoadDictSlot: return steps.push_back({base, reg, {.number = dictSlotOffset(baseType)}});
       default: return steps.push_back({base, reg, {.number = s.index}});

@@ -4,6 +4,7 @@
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "cpython/iterators.h"
+#include "cpython/lru_cache.h"
 #include "guards/constants.h"
 #include "guards/program.h"
 #include "source/evaluate.h"
@@ -36,7 +37,8 @@ const char* factLabel(FactKind kind) {
     case FactKind::IdentityIs: return "ID_MATCH";
     case FactKind::IdentityIsNot: return "NOT_ID_MATCH";
     case FactKind::EqualsConstant: return "EQUALS_MATCH";
-    case FactKind::Length: return "LENGTH_CHECK";
+    case FactKind::Length:
+    case FactKind::LengthAtMost: return "LENGTH_CHECK";
     case FactKind::DictLacks: return "DICT_NOT_CONTAINS";
     case FactKind::LacksKey: return "DICT_NOT_CONTAINS";
     case FactKind::Distinct: return "NO_OBJECT_ALIASING";
@@ -84,6 +86,7 @@ class Explainer {
       case FactKind::IdentityIsNot: return subject + " is not " + (object == Py_None ? "None" : reprOf(object));
       case FactKind::EqualsConstant: return subject + " == " + reprOf(object);
       case FactKind::Length: return "len(" + subject + ") == " + std::to_string(fact.number);
+      case FactKind::LengthAtMost: return "len(" + subject + ") <= " + std::to_string(fact.number);
       case FactKind::DictLacks: return "not ___dict_contains(" + reprOf(object) + ", " + subject + ")";
       case FactKind::Present: {
         const Source& item = program_.sources_[static_cast<size_t>(fact.reg)];
@@ -297,6 +300,9 @@ class Explainer {
       case SourceKind::IteratorItem: return "IteratorItemGuardAccessor" + index;
       case SourceKind::IteratorPart: return "IteratorPartGuardAccessor" + index;
       case SourceKind::ArrayTensor: return "ArrayTensorGuardAccessor";
+      case SourceKind::TupleWith: return "TupleWithGuardAccessor";
+      case SourceKind::LruCache: return "LruCacheGuardAccessor";
+      case SourceKind::LruResult: return "LruResultGuardAccessor";
     }
     return "?";
   }
@@ -348,6 +354,9 @@ class Explainer {
       case SourceKind::IteratorItem: return readIteratorItem(base, source.index);
       case SourceKind::IteratorPart: return readIteratorPart(base, source.index);
       case SourceKind::ArrayTensor: return ObjectRef::steal(makeArrayTensor(base));
+      case SourceKind::TupleWith: return other ? makeTupleWith(base, other) : ObjectRef();
+      case SourceKind::LruCache: return ObjectRef::share(lruCacheDict(base));
+      case SourceKind::LruResult: return ObjectRef::share(lruResult(base));
     }
     return {};
   }
@@ -400,6 +409,7 @@ class Explainer {
       case FactKind::Present: return {};
       case FactKind::EqualsConstant: return unless(equalsConstant(subject, object), reprOf(subject));
       case FactKind::Length: return unless(rawLength(subject) == fact.number, std::to_string(rawLength(subject)));
+      case FactKind::LengthAtMost: return unless(rawLength(subject) <= fact.number, std::to_string(rawLength(subject)));
       case FactKind::DictLacks: return unless(PyDict_Check(subject) && !readDictItem(subject, object), "");
       case FactKind::LacksKey: {
         PyObject* key = value(fact.other);

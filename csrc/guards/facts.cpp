@@ -23,6 +23,7 @@ uint64_t FactList::keyOf(const Fact& f) {
     return h;
   h = mix(h, reinterpret_cast<uint64_t>(f.object.get()));
   h = mix(h, reinterpret_cast<uint64_t>(f.name.get()));
+  if (f.kind == FactKind::LengthAtMost) h = mix(h, static_cast<uint64_t>(f.number));
   if (f.kind == FactKind::IntRange) h = mix(mix(h, static_cast<uint64_t>(f.number)), static_cast<uint64_t>(f.upper));
   return h;
 }
@@ -63,6 +64,7 @@ void FactList::equalsConstant(const Source* s, PyObject* constant) {
   add({.kind = FactKind::EqualsConstant, .source = s, .object = ObjectRef::share(constant)});
 }
 void FactList::length(const Source* s, Py_ssize_t n) { add({.kind = FactKind::Length, .source = s, .number = n}); }
+void FactList::lengthAtMost(const Source* s, Py_ssize_t n) { add({.kind = FactKind::LengthAtMost, .source = s, .number = n}); }
 void FactList::dictLacks(const Source* s, PyObject* key) { add({.kind = FactKind::DictLacks, .source = s, .object = ObjectRef::share(key)}); }
 void FactList::present(const Source* item) { add({.kind = FactKind::Present, .source = item}); }
 void FactList::dictKeys(const Source* s, PyObject* keys) { add({.kind = FactKind::DictKeys, .source = s, .object = ObjectRef::share(keys)}); }

@@ -17,6 +17,7 @@ enum class FactKind : uint8_t {
   IdentityIsNot,    // source is not object (mostly: is not None)
   EqualsConstant,   // same exact type and same value as object (floats bit for bit; tuples, frozensets, ranges, slices by item)
   Length,           // raw C length of a list, tuple, dict, set, frozenset or deque (or a subclass) is number
+  LengthAtMost,     // and is not above number
   DictLacks,        // dict source has no key object
   LacksKey,         // dict source has no key that is the object otherSource
   Distinct,         // source is none of the other sources with such a fact; number 0: only of those that have number 1
@@ -62,6 +63,7 @@ class FactList {
   void identityIsNot(const Source* s, PyObject* object);
   void equalsConstant(const Source* s, PyObject* constant);
   void length(const Source* s, Py_ssize_t n);
+  void lengthAtMost(const Source* s, Py_ssize_t n);
   void dictLacks(const Source* s, PyObject* key);
   void present(const Source* item);
   void dictKeys(const Source* s, PyObject* keysTuple);

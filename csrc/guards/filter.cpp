@@ -1,6 +1,7 @@
 #include "guards/filter.h"
 
 #include "base/error.h"
+#include "cpython/lru_cache.h"
 #include "source/evaluate.h"
 
 namespace cdynamo {
@@ -28,6 +29,8 @@ ObjectRef step(const Source* source, PyObject* base, const FrameInputs& inputs) 
     case SourceKind::WeakReferent: return readWeakReferent(base);
     case SourceKind::IteratorItem: return readIteratorItem(base, source->index);
     case SourceKind::IteratorPart: return readIteratorPart(base, source->index);
+    case SourceKind::LruCache: return ObjectRef::share(lruCacheDict(base));
+    case SourceKind::LruResult: return ObjectRef::share(lruResult(base));
     default: return nullptr;
   }
 }
@@ -39,6 +42,8 @@ ObjectRef walk(const Source* source, const FrameInputs& inputs, PyObject* values
   ObjectRef own;
   if (source->kind == SourceKind::KeyedItem)
     own = ObjectRef::share(other && base ? readKeyedItem(base.get(), other.get()) : nullptr);
+  else if (source->kind == SourceKind::TupleWith)
+    own = other && base ? makeTupleWith(base.get(), other.get()) : ObjectRef();
   else
     own = other && base ? compute(static_cast<Arithmetic>(source->index), base.get(), other.get()) : step(source, base.get(), inputs);
   if (own) checkedStatus(PyList_Append(values, own.get()));

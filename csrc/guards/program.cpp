@@ -4,6 +4,7 @@
 #include "cpython/compat.h"
 #include "cpython/dict_access.h"
 #include "cpython/iterators.h"
+#include "cpython/lru_cache.h"
 #include "guards/constants.h"
 #include "source/evaluate.h"
 
@@ -230,6 +231,21 @@ bool GuardProgram::run(State& state, const FrameInputs& inputs, std::vector<Obje
           if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
         }
         break;
+      case Op::LoadTupleWith:
+        holdRegisters(state, step->aux, temporaries);  // an allocation may start the collector
+        for (; step != end; step++) {
+          temporaries.push_back(makeTupleWith(regs[step->reg], regs[step->word.number]));
+          if ((regs[step->aux] = temporaries.back().get()) == nullptr) return false;
+        }
+        break;
+      case Op::LoadLruCache:
+        for (; step != end; step++)
+          if ((regs[step->aux] = lruCacheDict(regs[step->reg])) == nullptr) return false;
+        break;
+      case Op::LoadLruResult:
+        for (; step != end; step++)
+          if ((regs[step->aux] = lruResult(regs[step->reg])) == nullptr) return false;
+        break;
       case Op::TypeIs:
         for (; step != end; step++) {
           if (step + kAhead < end) __builtin_prefetch(regs[step[kAhead].reg]);
@@ -373,6 +389,7 @@ bool GuardProgram::holds(const GuardFact& fact, State& state, std::vector<Object
     case FactKind::EqualsConstant: return equalsConstant(value, fact.object.get());
     case FactKind::Present: return true;
     case FactKind::Length: return rawLength(value) == fact.number;
+    case FactKind::LengthAtMost: return rawLength(value) >= 0 && rawLength(value) <= fact.number;
     case FactKind::DictLacks: {
       if (!PyDict_Check(value)) return false;
       ObjectRef key = ObjectRef::share(fact.object.get());

@@ -120,6 +120,9 @@ class GuardProgram {
     LoadIteratorItem,
     LoadIteratorPart,
     LoadArrayTensor,
+    LoadTupleWith,  // word: the item's register
+    LoadLruCache,
+    LoadLruResult,
     // Facts. Step: reg is the register, aux the fact's number, word an operand that is at hand there.
     TypeIs,
     IsObject,

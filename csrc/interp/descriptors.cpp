@@ -137,7 +137,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
     }
     unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a " + owner->tp_name + " object");
   }
-  if (Value* v = bindKnownDescriptor(t, d, instance, owner, name)) return v;
+  if (Value* v = bindKnownDescriptor(t, d, instance)) return v;
   if (kind == &PySuper_Type) {
     // One that was made without an object is bound to the instance.
     ObjectRef bound = checked(PyObject_GenericGetAttr(d, interned("__self_class__"))),

@@ -14,9 +14,9 @@ Value* moduleGetAttr(Trace& t, PyObject* hook, InstanceValue* module, PyObject* 
 // What torch.nn.Module.__call__ of a module without hooks comes to: its forward. Null where that does not apply.
 Value* moduleForward(Trace& t, InstanceValue* module);
 
-// Descriptors implemented in C that have no type of their own in the C API (named tuple fields, functools.cached_property,
-// torch's class properties); null where unknown.
-Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance, PyTypeObject* owner, PyObject* name);
+// Descriptors implemented in C that have no type of their own in the C API (named tuple fields,
+// functools.lru_cache); null where unknown.
+Value* bindKnownDescriptor(Trace& t, PyObject* descriptor, Value* instance);
 
 // What getattr raises where there is no such attribute.
 [[noreturn]] void attributeError(Trace& t, Value* object, PyObject* name);

@@ -1,5 +1,6 @@
 // torch.nn.Module: attribute lookup and calls answered in C++, with the facts that tracing the Python code would give.
 #include "cpython/compat.h"
+#include "cpython/lru_cache.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "torch/bridge.h"
@@ -90,10 +91,9 @@ void noteModuleFrame(Trace& t, FrameState& f) {
 
 // ---- descriptors without a C name ------------------------------------------------------------------------------------
 
-Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
+Value* bindKnownDescriptor(Trace& t, PyObject* d, Value* instance) {
   PyTypeObject* kind = Py_TYPE(d);
-  (void)owner;
-  (void)name;
+  if (kind == lruCacheType()) return instance ? t.make<BoundMethodValue>(pinnedValue(t, d), instance) : pinnedValue(t, d);
   std::string type = kind->tp_name;
   if (type.size() > 12 && type.compare(type.size() - 12, 12, "_tuplegetter") == 0) {
     if (!instance) return pinnedValue(t, d);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/torch_version.h"
 #include "shapes/rules.h"
 
 namespace cdynamo {
@@ -263,8 +264,7 @@ bool attention(Call& call, ResultMeta& out) {
     if (mask->sizes[mask->dim() - 1] != full[3] || mask->sizes[mask->dim() - 2] != full[2]) return false;
   }
   Dims strides = preservedStrides(query), older{length * heads * size, size, heads * size, 1};
-  static const bool likeQuery = std::string_view(CDYNAMO_TORCH_VERSION).starts_with("2.13");
-  return (likeQuery || strides == older) && giveTensor(out, query.dtype, query.device, query.sizes, strides);
+  return (!torchIsOlderThan(13) || strides == older) && giveTensor(out, query.dtype, query.device, query.sizes, strides);
 }
 
 }  // namespace

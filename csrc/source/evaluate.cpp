@@ -57,7 +57,7 @@ PyObject* readDictItem(PyObject* dict, PyObject* key) {
 
 PyObject* readKeyedItem(PyObject* dict, PyObject* key) {
   if (!PyDict_Check(dict)) return nullptr;
-  PyObject* value = dictItemByIdentity(dict, key);
+  PyObject* value = PyTuple_CheckExact(key) ? PyDict_GetItemWithError(dict, key) : dictItemByIdentity(dict, key);
   if (value == nullptr && PyErr_Occurred()) PyErr_Clear();
   return value;
 }
@@ -79,6 +79,19 @@ ObjectRef readAttr(PyObject* object, PyObject* name) {
   ObjectRef value = ObjectRef::steal(PyObject_GetAttr(object, name));
   if (!value) PyErr_Clear();
   return value;
+}
+
+ObjectRef makeTupleWith(PyObject* tuple, PyObject* item) {
+  if (!PyTuple_CheckExact(tuple)) return {};
+  Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+  ObjectRef longer = ObjectRef::steal(PyTuple_New(count + 1));
+  if (!longer) {
+    PyErr_Clear();
+    return {};
+  }
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(longer.get(), i, Py_NewRef(PyTuple_GET_ITEM(tuple, i)));
+  PyTuple_SET_ITEM(longer.get(), count, Py_NewRef(item));
+  return longer;
 }
 
 PyTypeObject* dequeType() {

@@ -14,11 +14,12 @@ PyObject* readClosureCell(PyObject* function, int32_t index);
 PyObject* readCell(PyObject* cell);
 PyObject* readSequenceItem(PyObject* sequence, int32_t index);
 PyObject* readDictItem(PyObject* dict, PyObject* key);
-PyObject* readKeyedItem(PyObject* dict, PyObject* key);  // by the key's identity
+PyObject* readKeyedItem(PyObject* dict, PyObject* key);  // by the key's identity; of a tuple by the identity of its items
 PyObject* readInstanceDict(PyObject* object);
 
 // New references.
 ObjectRef readAttr(PyObject* object, PyObject* name);
+ObjectRef makeTupleWith(PyObject* tuple, PyObject* item);
 ObjectRef readDequeItem(PyObject* deque, int32_t index);
 ObjectRef readWeakReferent(PyObject* weakref);
 ObjectRef readIteratorItem(PyObject* iterator, int32_t index);

@@ -70,6 +70,9 @@ const Source* SourceTable::numberTensor(const Source* base) { return intern(Sour
 const Source* SourceTable::iteratorItem(const Source* base, int32_t i) { return intern(SourceKind::IteratorItem, i, base, nullptr); }
 const Source* SourceTable::iteratorPart(const Source* base, int32_t i) { return intern(SourceKind::IteratorPart, i, base, nullptr); }
 const Source* SourceTable::arrayTensor(const Source* base) { return intern(SourceKind::ArrayTensor, 0, base, nullptr); }
+const Source* SourceTable::tupleWith(const Source* base, const Source* item) { return intern(SourceKind::TupleWith, 0, base, nullptr, item); }
+const Source* SourceTable::lruCache(const Source* base) { return intern(SourceKind::LruCache, 0, base, nullptr); }
+const Source* SourceTable::lruResult(const Source* base) { return intern(SourceKind::LruResult, 0, base, nullptr); }
 
 namespace {
 
@@ -99,7 +102,7 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
         if (text) return strOf(text.get());
         PyErr_Clear();
       }
-      if (PyLong_CheckExact(s->object) || PyFloat_CheckExact(s->object)) return quietRepr(s->object);
+      if (PyLong_CheckExact(s->object) || PyFloat_CheckExact(s->object) || PyTuple_CheckExact(s->object)) return quietRepr(s->object);
       return std::string("<").append(Py_TYPE(s->object)->tp_name).append(">");
     }
     case SourceKind::InstanceDict: return sourceName(s->base, localNames, rootGlobals) + ".__dict__";
@@ -129,6 +132,10 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
     case SourceKind::IteratorPart: return "___part(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
     case SourceKind::NumberTensor:
     case SourceKind::ArrayTensor: return sourceName(s->base, localNames, rootGlobals);
+    case SourceKind::TupleWith:
+      return "(*" + sourceName(s->base, localNames, rootGlobals) + ", " + sourceName(s->other, localNames, rootGlobals) + ")";
+    case SourceKind::LruCache: return "___lru_cache(" + sourceName(s->base, localNames, rootGlobals) + ")";
+    case SourceKind::LruResult: return sourceName(s->base, localNames, rootGlobals);
     case SourceKind::Handled: return "sys.exception()";
   }
   return "?";

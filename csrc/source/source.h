@@ -21,7 +21,7 @@ enum class SourceKind : uint8_t {
   Pinned,        // object: known to the capture itself (types, functions found on types, modules, globals dictionaries); index 1: it owns it
   InstanceDict,  // base.__dict__, the real dictionary of an instance
   DictItem,      // dict.__getitem__(base, object), also for subclasses of dict; object is a hashable constant
-  KeyedItem,     // the item of dict base whose key is the object `other`, of a type that hashes by identity
+  KeyedItem,     // the item of dict base whose key is the object `other`, of a type that hashes by identity, or a TupleWith
   SequenceItem,  // item number index of a list or tuple (or a subclass), read as CPython's C code does
   Attr,          // getattr(base, object), only where that runs no Python code (slots, C descriptors, module attributes)
   Type,          // type(base)
@@ -33,6 +33,9 @@ enum class SourceKind : uint8_t {
   IteratorItem,  // item number index that the iterator base will give (cpython/iterators.h); it is not moved
   IteratorPart,  // part number index of an iterator: what it goes over, the iterators of a zip, ...
   ArrayTensor,   // base is a numpy.ndarray: a tensor that shares its memory
+  TupleWith,     // base is a tuple: a new one with the object `other` behind its items
+  LruCache,      // base is a functools.lru_cache: the dict of what it keeps (cpython/lru_cache.h)
+  LruResult,     // base is an item of such a dict: the result that it stands for
 };
 
 // What can be computed from numbers of the frame's inputs. All exact, by CPython's own rules.
@@ -45,7 +48,7 @@ struct Source {
   int32_t id = 0;
   const Source* base = nullptr;   // null for roots
   PyObject* object = nullptr;     // borrowed: the table owns it
-  const Source* other = nullptr;  // Arithmetic: the right operand; KeyedItem: the key
+  const Source* other = nullptr;  // Arithmetic: the right operand; KeyedItem: the key; TupleWith: the item
 
   // Of a pinned object: nobody else may hold it. All others die where the program lets go of them, and the capture with them.
   bool owned() const { return index != 0; }
@@ -79,6 +82,9 @@ class SourceTable {
   const Source* iteratorItem(const Source* base, int32_t i);
   const Source* iteratorPart(const Source* base, int32_t i);
   const Source* arrayTensor(const Source* base);
+  const Source* tupleWith(const Source* base, const Source* item);
+  const Source* lruCache(const Source* base);
+  const Source* lruResult(const Source* base);
   const Source* handled();
 
   // Python-like text in torch's spelling: L['x'], G['w'], L['self']._modules['lin']._parameters['weight'].

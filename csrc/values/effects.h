@@ -28,6 +28,12 @@ struct Effect {
   bool afterWrites = false;   // made after the writes to existing objects, else before them
 };
 
+// What calls of the trace left in an lru_cache.
+struct LruResults {
+  ObjectRef numbers;  // dict from keys to numbers in results
+  std::vector<Value*> results;
+};
+
 // Whose output is put off, as the settings say; read when a trace first calls something.
 struct OutputRules {
   bool known = false;

@@ -198,6 +198,10 @@ class Trace {
   Value* callEarly(LateCall call, PyTypeObject* type);
   const std::vector<LateCall>& earlyCalls() const { return earlyCalls_; }
 
+  // ---- functools.lru_cache ----
+  // What calls of the trace left in caches, which are told after the graph.
+  std::unordered_map<PyObject*, LruResults> lruResults;
+
   // ---- what is put off until after the graph ----
   OutputRules output;
   UserMarks marks;

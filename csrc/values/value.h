@@ -309,5 +309,7 @@ inline bool isNumber(const Value* v) { return v->kind == Kind::Number; }
 inline bool isArray(const Value* v) { return v->kind == Kind::Array; }
 inline PyObject* realObject(const Value* v) { return static_cast<const RealValue*>(v)->object.get(); }
 inline bool isReal(const Value* v, PyObject* object) { return v->kind == Kind::Real && realObject(v) == object; }
+// The object that a constant or an instance is; null: none that was there before the trace.
+inline PyObject* existing(Value* v) { return isReal(v) ? realObject(v) : v->kind == Kind::Instance ? as<InstanceValue>(v)->real.get() : nullptr; }
 
 }  // namespace cdynamo

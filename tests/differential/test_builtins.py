@@ -129,15 +129,6 @@ def functools_tools(x):
 
 
 @scenario()
-def lru_cache():
-    @functools.lru_cache
-    def g(n):
-        return n * 2
-
-    return Setup(lambda x: x * g(3), lambda: (t(3),))
-
-
-@scenario()
 def singledispatch():
     @functools.singledispatch
     def g(v):

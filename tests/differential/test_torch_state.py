@@ -1,10 +1,15 @@
 """State of torch that a function changes: grad mode, settings, contexts of profilers; what is left behind after breaks and errors."""
 
+import warnings
+
 import torch
 import torch.fx.experimental._config
 from differ import Cases, Setup, t
 from torch.autograd.graph import disable_saved_tensors_hooks, save_on_cpu
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+with warnings.catch_warnings(), torch.profiler.profile():
+    warnings.simplefilter("ignore")  # before 2.13 the first one in a process warns
 
 cases = Cases()
 case, scenario = cases.case, cases.scenario
