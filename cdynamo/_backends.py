@@ -13,6 +13,7 @@ import torch
 from . import _compile_ids
 from ._config import config
 from ._fx import LazyGraphModule, to_graph_module
+from ._own_builtins import __builtins__  # noqa: F401
 from ._tracing import BackendContext, GraphSource, backend_call
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from types import CodeType
 
 from torch._guards import CompileContext, CompileId, compile_context
 
+from ._own_builtins import __builtins__  # noqa: F401
+
 _lock = threading.Lock()
 _frames: dict[int, _Frame] = {}  # by id of the code object: equal code objects are not the same one
 _counts = {"frames": 0}

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._own_builtins import __builtins__  # noqa: F401
+
 # name: (default, whether torch._dynamo.config has it too)
 _SETTINGS: dict[str, tuple[Any, bool]] = {
     # Raise when the engine itself fails, instead of a warning, a report and an eager run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._own_builtins import __builtins__  # noqa: F401
 from ._text import break_title, describe_break, recompile_text, stack_summary, user_stack_text
 
 

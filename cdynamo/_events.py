@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _compile_ids, _logs
+from ._own_builtins import __builtins__  # noqa: F401
 from ._report import after_failure
 from ._text import describe_break
 

@@ -11,6 +11,7 @@ from ._config import config
 from ._errors import recompile_error, recompile_limit_hit, unsupported
 from ._events import on_event, wants_guards
 from ._guard_filter import filter_guards
+from ._own_builtins import __builtins__  # noqa: F401
 from ._report import InternalError, reset_warnings
 
 

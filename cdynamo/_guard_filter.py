@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from ._own_builtins import __builtins__  # noqa: F401
+
 
 @dataclasses.dataclass(frozen=True)
 class GuardSource:

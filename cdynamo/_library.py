@@ -68,7 +68,10 @@ def length_hint(obj, default=0, /):
 
 
 def ascii(obj, /):
-    return repr(obj).encode("ascii", "backslashreplace").decode("ascii")
+    text = repr(obj)
+    if str.isascii(text):
+        return text
+    return str.encode(text, "ascii", "backslashreplace").decode("ascii")
 
 
 def fspath(path):
@@ -338,6 +341,8 @@ def _plain_state(self, required):
     if required:
         places = (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0) + len(names)
         if cls.__basicsize__ > object.__basicsize__ + tuple.__itemsize__ * places:
+            if getattr(self, "stands_for", None) is cls:
+                native(object.__reduce_ex__, self, 4)  # in CPython's words
             raise TypeError(f"cannot pickle '{cls.__name__}' object")
     slots = {}
     for name in names:

@@ -10,6 +10,7 @@ from typing import Any
 import torch._logging
 
 from . import _compile_ids
+from ._own_builtins import __builtins__  # noqa: F401
 from ._text import break_place, calling_stack, describe_break, plain_locals, recompile_text, user_stack_text
 
 # The module of torch._dynamo on whose logger torch says it: handlers and tests look there.
@@ -24,7 +25,7 @@ _ARTIFACTS = {
 }
 _RECOMPILE_PAGE = "https://docs.pytorch.org/docs/main/user_guide/torch_compiler/compile/programming_model.recompilation.html"
 
-_loggers: dict[str, logging.Logger] = {}
+_loggers: dict[str, logging.Logger] = {}  # of artifacts, and of modules of torch._dynamo
 _breaks_said: set[tuple[str, int, str]] = set()
 
 
@@ -65,7 +66,10 @@ class _Formatter(logging.Formatter):
 
 
 def _dynamo(module: str) -> logging.Logger:
-    return logging.getLogger(f"torch._dynamo.{module}")
+    found = _loggers.get(module)
+    if found is None:
+        found = _loggers[module] = logging.getLogger(f"torch._dynamo.{module}")
+    return found
 
 
 def reset() -> None:

@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 from ._config import config
+from ._own_builtins import __builtins__  # noqa: F401
 from ._text import describe_code, user_stack_text
 
 _numbers = itertools.count(1)

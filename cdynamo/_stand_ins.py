@@ -62,6 +62,18 @@ class mappingproxy:
     def __ne__(self, other):
         return self._mapping != _shown(other)
 
+    def __lt__(self, other):
+        return self._mapping < other
+
+    def __le__(self, other):
+        return self._mapping <= other
+
+    def __gt__(self, other):
+        return self._mapping > other
+
+    def __ge__(self, other):
+        return self._mapping >= other
+
     def __or__(self, other):
         return self._mapping | _shown(other)
 
@@ -179,6 +191,9 @@ class _ByteIterator:
     def __iter__(self):
         return self
 
+    def __length_hint__(self):
+        return max(len(self._subject) - self._at, 0)
+
     def __next__(self):
         if self._at >= len(self._subject):
             self._subject, self._at = (), 0
@@ -221,11 +236,10 @@ class bytearray:
     def __radd__(self, other):
         return other + self._data
 
-    def __copy__(self):
-        return bytearray(self._data)
-
-    def __deepcopy__(self, memo):
-        return bytearray(self._data)
+    def __reduce_ex__(self, protocol=0, /):
+        if protocol < 3:
+            return builtins.bytearray, (self._data.decode("latin-1"), "latin-1"), None
+        return builtins.bytearray, (self._data,) if self._data else (), None
 
 
 for _name in (
@@ -267,6 +281,13 @@ def make_recursive_lock(count):
     return lock
 
 
+def _check_wait(lock, blocking, timeout):
+    """What is refused, and numbers of other kinds, are CPython's."""
+    known = isinstance(blocking, int) and isinstance(timeout, (int, float))
+    if not known or (timeout != -1 and not (blocking and 0 <= timeout < 1e6)):
+        native(_thread.allocate_lock, lock)
+
+
 class lock:
     stands_for = _thread.LockType
     __made_by__ = make_lock
@@ -276,6 +297,7 @@ class lock:
         self._count = 0
 
     def acquire(self, blocking=True, timeout=-1):
+        _check_wait(self, blocking, timeout)
         if self._count:
             if blocking:
                 native(_thread.allocate_lock, self)  # nobody else can ever release it: CPython is to wait
@@ -307,6 +329,7 @@ class RLock:
         self._count = 0
 
     def acquire(self, blocking=True, timeout=-1):
+        _check_wait(self, blocking, timeout)
         self._count += 1
         return True
 
@@ -466,3 +489,9 @@ def pattern_subn(self, /, repl, string, count=0):
     if callable(repl):
         return _replaced(self, repl, string, count)
     return native(pattern_call, self, "subn", (repl, string, count), {})
+
+
+# Messages name the class that the program knows.
+for _class in [held for held in list(globals().values()) if isinstance(held, type) and "stands_for" in vars(held)]:
+    _shown_class = _class.stands_for
+    _class.__name__ = _shown_class.__name__ if _shown_class.__module__ == "builtins" else f"{_shown_class.__module__}.{_shown_class.__name__}"

@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Iterable
 from typing import Any
 
+from ._own_builtins import __builtins__  # noqa: F401
+
 Stack = Iterable[tuple[str, int, str]]
 
 _OWN_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep

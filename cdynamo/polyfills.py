@@ -232,6 +232,8 @@ class methodcaller:
     stands_for = operator.methodcaller
 
     def __init__(self, name, /, *args, **kwargs):
+        if not isinstance(name, str):
+            raise TypeError("method name must be a string")
         self.name = name
         self.args = args
         self.kwargs = kwargs

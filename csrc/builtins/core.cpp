@@ -10,6 +10,7 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/stand_ins.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
 
@@ -307,7 +308,7 @@ Value* builtinSum(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
-  if (PyTypeObject* type = t.typeOf(total);
+  if (PyTypeObject* type = shownType(t, total);
       PyType_IsSubtype(type, &PyUnicode_Type) || PyType_IsSubtype(type, &PyBytes_Type) || PyType_IsSubtype(type, &PyByteArray_Type)) {
     bool text = PyType_IsSubtype(type, &PyUnicode_Type), array = PyType_IsSubtype(type, &PyByteArray_Type);
     iterate(t, a.args[0]);

@@ -1,5 +1,7 @@
 // eval, exec and compile of constant text.
+#include "base/exceptions.h"
 #include "base/lookup.h"
+#include "base/warning_watch.h"
 #include "builtins/table.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
@@ -8,12 +10,29 @@ namespace cdynamo {
 
 namespace {
 
-// Compiled as in the frame that asks: its __future__ imports hold there too.
+bool isSameError(PyObject* one, PyObject* other) {
+  if (Py_TYPE(one) != Py_TYPE(other)) return false;
+  ObjectRef text = checked(PyObject_Str(one)), otherText = checked(PyObject_Str(other));
+  return PyUnicode_Compare(text.get(), otherText.get()) == 0;
+}
+
+// Compiled as in the frame that asks: its __future__ imports hold there too. Breaks where the compiler warns, which it does by a
+// SyntaxError where warnings are errors.
 ObjectRef compiled(Trace& t, PyObject* source, PyObject* filename, PyObject* mode) {
   static PyObject* compile = importedObject("builtins", "compile");
   const int flags = t.frame->code->flags() & PyCF_MASK;
   ObjectRef number = checked(PyLong_FromLong(flags));
-  return native(t, PyObject_CallFunctionObjArgs(compile, source, filename, mode, number.get(), Py_True, nullptr));
+  auto attempt = [&](WarningWatch::Action warnings) {
+    WarningWatch watch(warnings);
+    return ObjectRef::steal(PyObject_CallFunctionObjArgs(compile, source, filename, mode, number.get(), Py_True, nullptr));
+  };
+  if (ObjectRef code = attempt(WarningWatch::Raise)) return code;
+  ObjectRef first = takeException();
+  ObjectRef code = attempt(WarningWatch::Ignore);
+  ObjectRef second = takeException();
+  if (code || !isSameError(first.get(), second.get())) unsupported(BreakReason::Output, "code that the compiler warns about");
+  restoreException(second.get());
+  raiseCurrent(t);
 }
 
 Value* builtinCompile(Trace& t, CallArgs& a) {

@@ -8,6 +8,7 @@
 #include "interp/attribute_parts.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
+#include "interp/stand_ins.h"
 
 namespace cdynamo {
 
@@ -64,7 +65,9 @@ Value* builtinDir(Trace& t, CallArgs& a) {
   if ((method != own && !isClass) || v->kind == Kind::BoundMethod || isTensor(v) || isArray(v))
     unsupported(BreakReason::BuiltinCall, "dir() of " + describe(v));
   std::set<std::string> names;  // names sort by bytes as they do by characters
-  if (isClass) {
+  if (PyTypeObject* other = standsFor(v)) {
+    addClassNames(t, other, names);
+  } else if (isClass) {
     addClassNames(t, reinterpret_cast<PyTypeObject*>(t.identity(v)), names);
   } else {
     static PyObject* plainClass = typeLookup(&PyBaseObject_Type, interned("__class__"));

@@ -44,7 +44,9 @@ Value* callOfStandIn(Trace& t, PyObject* descriptor, const CallArgs& args) {
   Value* self = args.args[0];
   if (!isOwnLibrary(typeDict(t.typeOf(self)), "__module__") || realObject(typeValue(t, self)) != reinterpret_cast<PyObject*>(d->d_type))
     return nullptr;
-  return call(t, getAttr(t, self, d->d_name), {{args.args.begin() + 1, args.args.end()}, args.kwargs});
+  Value* method = getAttrOrNull(t, self, d->d_name);
+  if (!method) unsupported(BreakReason::UnknownFunction, "a method of " + describe(self) + " that is not modelled");
+  return call(t, method, {{args.args.begin() + 1, args.args.end()}, args.kwargs});
 }
 
 void addStandIns(BuiltinTable& table) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/lookup.h"
+#include "base/warning_watch.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
@@ -207,7 +208,7 @@ Value* lift(Trace& t, ObjectRef object) {
     return t.tuple(std::move(items));
   }
   if (PyAnySet_CheckExact(o)) return t.setMade(std::move(object));
-  if (PyIter_Check(o) || PyByteArray_Check(o))
+  if (PyIter_Check(o) || PyByteArray_Check(o) || Py_TYPE(o) == &PyDictProxy_Type)
     unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
 }
@@ -256,7 +257,10 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
     values.push_back(c);
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
   }
-  return lift(t, native(t, PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get())));
+  WarningWatch watch;
+  ObjectRef given = ObjectRef::steal(PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get()));
+  if (watch.takeWarning()) unsupported(BreakReason::Output, "a warning of C code");
+  return lift(t, native(t, given.release()));
 }
 
 namespace {

@@ -11,21 +11,10 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/stand_ins.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
-
-namespace {
-
-// The class that the program sees: objects of our own library stand for those of others.
-PyTypeObject* shownType(Trace& t, Value* v) {
-  PyTypeObject* type = t.typeOf(v);
-  if (v->kind != Kind::Instance || !isOwnLibrary(typeDict(type), "__module__")) return type;
-  PyObject* other = PyDict_GetItemString(typeDict(type), "stands_for");
-  return other && PyType_Check(other) ? reinterpret_cast<PyTypeObject*>(other) : type;
-}
-
-}  // namespace
 
 Value* typeValue(Trace& t, Value* v) {
   PyObject* type = reinterpret_cast<PyObject*>(shownType(t, v));
@@ -54,12 +43,28 @@ Value* typeInit(Trace& t, CallArgs& a) {
   return t.none();
 }
 
+// As CPython: a setter in C of a base must not pass over that of a C type in between.
+void checkSetter(Trace& t, Value* self, setattrofunc setter, const char* what) {
+  static const setattrofunc python = reinterpret_cast<PyTypeObject*>(importedObject("enum", "EnumMeta"))->tp_setattro;
+  PyTypeObject *type = t.typeOf(self), *defining = type;
+  PyObject* mro = type->tp_mro;
+  for (Py_ssize_t i = mro ? PyTuple_GET_SIZE(mro) : 0; i-- > 0;) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
+    if (base->tp_setattro == python || base->tp_setattro != type->tp_setattro) continue;
+    defining = base;
+    break;
+  }
+  for (PyTypeObject* base = defining; base && base->tp_setattro != setter; base = base->tp_base)
+    if (base->tp_setattro != python) raise(t, PyExc_TypeError, std::string("can't apply this ") + what + " to " + type->tp_name + " object");
+}
+
 // type.__setattr__(cls, name, value) and type.__delattr__(cls, name)
 Value* typeSetattr(Trace& t, CallArgs& a) {
   noKeywords(a);
   PyObject* cls = !a.args.empty() && isReal(a.args[0]) ? realObject(a.args[0]) : nullptr;
   PyObject* name = a.args.size() > 1 ? t.constant(a.args[1]) : nullptr;
   if (!cls || !PyType_Check(cls) || !name || !PyUnicode_Check(name)) throw WrongArguments{};
+  checkSetter(t, a.args[0], PyType_Type.tp_setattro, a.args.size() > 2 ? "__setattr__" : "__delattr__");
   if (!t.localClass(cls)) unsupported(BreakReason::AttributeWrite, std::string("setting '") + PyUnicode_AsUTF8(name) + "' of a class that exists");
   setClassAttr(t, reinterpret_cast<PyTypeObject*>(cls), name, a.args.size() > 2 ? a.args[2] : nullptr);
   return t.none();
@@ -93,6 +98,7 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   if (!isReal(cls) || !PyType_Check(realObject(cls)))
     raise(t, PyExc_TypeError, std::string("super() argument 1 must be a type, not ") + t.typeOf(cls)->tp_name);
   auto* thisClass = reinterpret_cast<PyTypeObject*>(t.identity(cls));
+  if (self && standsFor(self)) unsupported(BreakReason::BuiltinCall, "super() of " + describe(self));
   PyTypeObject* start;
   if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
   if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
@@ -207,11 +213,13 @@ Value* coreNew(Trace& t, CallArgs& a) {
 
 Value* objectSetattr(Trace& t, CallArgs& a) {
   expectArgs(a, 3, 3);
+  checkSetter(t, a.args[0], PyObject_GenericSetAttr, "__setattr__");
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), a.args[2]);
   return t.none();
 }
 Value* objectDelattr(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  checkSetter(t, a.args[0], PyObject_GenericSetAttr, "__delattr__");
   genericSetAttr(t, a.args[0], t.constant(a.args[1]), nullptr);
   return t.none();
 }

@@ -7,6 +7,7 @@
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
 #include "interp/references.h"
+#include "interp/stand_ins.h"
 
 namespace cdynamo {
 
@@ -46,8 +47,8 @@ bool isAlive(const Trace& t, const Value* object) {
 // now too, so that the program cannot drop the object unseen.
 Value* makeReference(Trace& t, CallArgs& a) {
   Value* v = a.args.size() == 1 && a.kwargs.empty() ? a.args[0] : nullptr;
-  if (v && !PyType_SUPPORTS_WEAKREFS(t.typeOf(v)))
-    raise(t, PyExc_TypeError, std::string("cannot create weak reference to '") + t.typeOf(v)->tp_name + "' object");
+  if (v && !PyType_SUPPORTS_WEAKREFS(shownType(t, v)))
+    raise(t, PyExc_TypeError, std::string("cannot create weak reference to '") + shownType(t, v)->tp_name + "' object");
   if (v && v->kind == Kind::Instance && !v->source && !as<InstanceValue>(v)->real) return referenceTo(t, as<InstanceValue>(v));
   PyObject* object = v && v->kind == Kind::Instance && v->source ? as<InstanceValue>(v)->real.get() : nullptr;
   if (!object) unsupported(BreakReason::ObjectConstruction, "making a weak reference to an object that is not known before, or with a callback");

@@ -76,11 +76,10 @@ bool Rebuilder::isLeaf(Value* v) const {
 
 void Rebuilder::loadObject(const Source* s) {
   if (s->kind == SourceKind::Pinned && (s->owned() || !Mortals::canDie(s->object))) return a.loadConst(s->object);
-  size_t i = 0;
-  while (i < objects.size() && objects[i] != s) i++;
-  if (i == objects.size()) objects.push_back(s);
+  auto [place, added] = objectAt_.emplace(s, objects.size());
+  if (added) objects.push_back(s);
   a.loadFast(kObjects);
-  a.loadConst(number(static_cast<long long>(i)));
+  a.loadConst(number(static_cast<long long>(place->second)));
   a.binarySubscr();
 }
 

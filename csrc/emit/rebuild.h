@@ -126,6 +126,7 @@ class Rebuilder {
   void writeDict(DictValue* d);
   void callOn(PyTypeObject& type, const char* method, HeapValue* h);
 
+  std::unordered_map<const Source*, size_t> objectAt_;  // their places in `objects`
   std::unordered_map<Value*, int> temps_;
   std::unordered_map<PyObject*, int> freshTemps_;  // by the object that the trace itself held
   std::unordered_map<Value*, int> teeBases_;       // by the list of items that all branches share

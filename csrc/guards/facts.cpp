@@ -31,13 +31,16 @@ uint64_t FactList::keyOf(const Fact& f) {
 void FactList::add(Fact fact) {
   if (!seen_.insert(keyOf(fact)).second) return;
   if (placeNow_) fact.place = *placeNow_;
+  if (fact.kind == FactKind::IntRange) ranges_[fact.source].push_back(facts_.size());
   facts_.push_back(std::move(fact));
 }
 
 void FactList::truncate(size_t position) {
   while (facts_.size() > position) {
-    if (facts_.back().kind == FactKind::Tensor) tensors_.resize(static_cast<size_t>(facts_.back().number));
-    seen_.erase(keyOf(facts_.back()));
+    const Fact& last = facts_.back();
+    if (last.kind == FactKind::Tensor) tensors_.resize(static_cast<size_t>(last.number));
+    if (last.kind == FactKind::IntRange) ranges_[last.source].pop_back();
+    seen_.erase(keyOf(last));
     facts_.pop_back();
   }
 }
@@ -47,6 +50,9 @@ void FactList::keepOnly(const std::vector<bool>& flags) {
   for (size_t i = 0; i < facts_.size(); i++)
     if (flags[i]) kept.push_back(std::move(facts_[i]));
   facts_ = std::move(kept);
+  ranges_.clear();
+  for (size_t i = 0; i < facts_.size(); i++)
+    if (facts_[i].kind == FactKind::IntRange) ranges_[facts_[i].source].push_back(i);
 }
 
 void FactList::typeIs(const Source* s, PyTypeObject* type) { add({.kind = FactKind::TypeIs, .source = s, .object = ObjectRef::share(type)}); }
@@ -91,13 +97,12 @@ void FactList::lacksAttr(const Source* s, PyObject* name) { add({.kind = FactKin
 void FactList::truth(const Source* s, bool value) { add({.kind = FactKind::DynamicBranch, .source = s, .number = value}); }
 
 void FactList::intRange(const Source* s, int64_t lower, int64_t upper) {
-  for (size_t i = facts_.size(); i-- > 0;) {
-    const Fact& known = facts_[i];
-    if (known.kind != FactKind::IntRange || known.source != s) continue;
-    if (known.number >= lower && known.upper <= upper) return;
-    lower = std::max(lower, known.number);
-    upper = std::min(upper, known.upper);
-    break;
+  std::vector<size_t>& known = ranges_[s];
+  if (!known.empty()) {
+    const Fact& last = facts_[known.back()];
+    if (last.number >= lower && last.upper <= upper) return;
+    lower = std::max(lower, last.number);
+    upper = std::min(upper, last.upper);
   }
   add({.kind = FactKind::IntRange, .source = s, .number = lower, .upper = upper});
 }

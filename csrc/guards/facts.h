@@ -1,6 +1,7 @@
 // What a capture relied on. The interpreter records facts when it observes them; the guard program checks them.
 #pragma once
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -101,6 +102,7 @@ class FactList {
   std::vector<Fact> facts_;
   std::vector<TensorMeta> tensors_;
   std::unordered_set<uint64_t> seen_;
+  std::unordered_map<const Source*, std::vector<size_t>> ranges_;  // where a source's IntRange facts are
   const TracePlace* const* placeNow_ = nullptr;
 };
 

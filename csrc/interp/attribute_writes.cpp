@@ -7,6 +7,7 @@
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/stand_ins.h"
 
 namespace cdynamo {
 
@@ -122,6 +123,8 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
 }  // namespace
 
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
+  if (PyTypeObject* other = standsFor(object); other && isSeenByProgram(t))
+    unsupported(BreakReason::AttributeWrite, "setting '" + textOf(name) + "' of a " + other->tp_name + " object");
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   if (PyType_FastSubclass(t.typeOf(object), Py_TPFLAGS_BASE_EXC_SUBCLASS) && !object->source && textOf(name) == "__traceback__") {
     if (!value) raise(t, PyExc_TypeError, "__traceback__ may not be deleted");

@@ -5,6 +5,7 @@
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/stand_ins.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -383,7 +384,7 @@ void attributeError(Trace& t, Value* object, PyObject* name) {
     PyErr_Clear();
     text = "module '" + (module ? textOf(module.get()) : "?") + "' has no attribute '" + textOf(name) + "'";
   } else
-    text = std::string("'") + t.typeOf(object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
+    text = std::string("'") + shownType(t, object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
   ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));
   Value* error = t.real(checked(PyObject_Call(PyExc_AttributeError, args.get(), keywords.get())));
   t.dictSet(t.exceptionAttributes(realObject(error)), t.keyOf(t.realShared(interned("obj"))), object);
@@ -407,6 +408,11 @@ Value* tryGetAttr(Trace& t, Value* object, PyObject* name, Value*& error) {
   bool isClass = isReal(object) && PyType_Check(realObject(object)) && Py_TYPE(realObject(object)) != &PyType_Type;
   if (object->kind != Kind::Instance && !isClass) return attempt([&] { return attributeOf(t, object, name); });
   if (isClass) t.identity(object);
+  if (PyTypeObject* other = standsFor(object); other && isSeenByProgram(t)) {
+    bool known = false;
+    Value* v = standInAttr(t, object, other, name, known);
+    if (known) return v;
+  }
   PyTypeObject* type = t.typeOf(object);
   static PyObject* getattributeName = PyUnicode_InternFromString("__getattribute__");
   static PyObject* getattrName = PyUnicode_InternFromString("__getattr__");

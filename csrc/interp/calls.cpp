@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "base/stack_room.h"
 #include "cpython/compat.h"
 #include "interp/frame.h"
@@ -97,9 +98,14 @@ std::string joinNames(const std::vector<std::string>& names) {
   return out;
 }
 
-[[noreturn]] void missing(Trace& t, const std::string& fn, const char* kind, const std::vector<std::string>& names) {
-  raise(t, PyExc_TypeError,
-        fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " +
+// C code that our own library stands for has words of its own.
+[[noreturn]] void refuseCall(Trace& t, const FrameState& f, const std::string& words) {
+  if (isOwnLibrary(f.globals, "__name__")) unsupported(BreakReason::UnknownFunction, "a call of C code with arguments that it does not take");
+  raise(t, PyExc_TypeError, words);
+}
+
+[[noreturn]] void missing(Trace& t, const FrameState& f, const std::string& fn, const char* kind, const std::vector<std::string>& names) {
+  refuseCall(t, f, fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " +
             joinNames(names));
 }
 
@@ -142,15 +148,15 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
       for (size_t i = 0; i < posonly; i++)
         if (PyUnicode_Compare(code.localName(static_cast<int>(i)), name) == 0) positionalOnlyAsKeyword.push_back(text(name));
       if (!positionalOnlyAsKeyword.empty()) continue;
-      raise(t, PyExc_TypeError, fn() + "() got an unexpected keyword argument '" + text(name) + "'");
+      refuseCall(t, f, fn() + "() got an unexpected keyword argument '" + text(name) + "'");
     }
-    if (f.locals[slot]) raise(t, PyExc_TypeError, fn() + "() got multiple values for argument '" + text(name) + "'");
+    if (f.locals[slot]) refuseCall(t, f, fn() + "() got multiple values for argument '" + text(name) + "'");
     f.locals[slot] = v;
   }
   if (!positionalOnlyAsKeyword.empty()) {
     std::string names;
     for (auto& n : positionalOnlyAsKeyword) names += (names.empty() ? "" : ", ") + n;
-    raise(t, PyExc_TypeError, fn() + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
+    refuseCall(t, f, fn() + "() got some positional-only arguments passed as keyword arguments: '" + names + "'");
   }
   std::vector<Value*> defaults = defaultsOf(t, parts.defaults);
   if (given > argc && !code.hasVarArgs()) {
@@ -161,7 +167,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     std::string extra = kwGiven ? " positional argument" + std::string(given == 1 ? "" : "s") + " (and " + std::to_string(kwGiven) +
                                       " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")"
                                 : "";
-    raise(t, PyExc_TypeError,
+    refuseCall(t, f,
           fn() + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
               (given == 1 && !kwGiven ? " was given" : " were given"));
   }
@@ -173,7 +179,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     else
       missingNames.push_back(text(code.localName(static_cast<int>(i))));
   }
-  if (!missingNames.empty()) missing(t, fn(), "positional", missingNames);
+  if (!missingNames.empty()) missing(t, f, fn(), "positional", missingNames);
   DictValue* kwdefaults = parts.kwdefaults ? asDict(parts.kwdefaults) : nullptr;
   for (size_t i = argc; i < total; i++) {
     if (f.locals[i]) continue;
@@ -183,7 +189,7 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
     else
       missingNames.push_back(text(code.localName(static_cast<int>(i))));
   }
-  if (!missingNames.empty()) missing(t, fn(), "keyword-only", missingNames);
+  if (!missingNames.empty()) missing(t, f, fn(), "keyword-only", missingNames);
 }
 
 }  // namespace

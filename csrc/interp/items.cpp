@@ -11,6 +11,7 @@
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "interp/special_methods.h"
+#include "interp/stand_ins.h"
 #include "interp/torch_function.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -463,16 +464,18 @@ bool contains(Trace& t, Value* container, Value* item) {
   }
   if (isReal(container)) {
     PyObject* c = t.constant(container);
-    PyObject* ci = c ? t.constant(item) : nullptr;
+    PyObject* ci = !c ? nullptr : standsFor(item) ? t.snapshot(item) : t.constant(item);
     if (ci) {
       int found = PySequence_Contains(c, ci);
       if (found < 0) raiseCurrent(t);
       return found != 0;
     }
-    if (c && PyUnicode_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
-      raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + t.typeOf(item)->tp_name);
-    if (c && PyBytes_Check(c) && !isTensor(item) && item->kind != Kind::Instance)
-      raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + t.typeOf(item)->tp_name + "'");
+    if (c && PyUnicode_Check(c) && !isTensor(item) && !coreOf(t, item))
+      raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + shownType(t, item)->tp_name);
+    if (c && PyBytes_Check(c) && !isTensor(item)) {
+      if (Value* number = item->kind == Kind::Instance ? indexValue(t, item) : nullptr) return contains(t, container, number);
+      if (!coreOf(t, item)) raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + shownType(t, item)->tp_name + "'");
+    }
     if (Value* mapping = mappingOfProxy(t, container)) return contains(t, mapping, item);
     if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {
       int found = PySequence_Contains(realObject(container), ci);

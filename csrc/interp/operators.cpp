@@ -723,6 +723,7 @@ bool truth(Trace& t, Value* v) {
     case Kind::Real: {
       PyObject* object = realObject(v);
       PyTypeObject* type = Py_TYPE(object);
+      if (object == Py_NotImplemented) unsupported(BreakReason::Output, "the truth of NotImplemented, which CPython warns about");
       if (Value* method = pythonSpecial(t, v, "__bool__")) return truth(t, call(t, method, {}));
       if (pythonSpecial(t, v, "__len__")) return length(t, v) != 0;
       if (!v->source || PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object)) {

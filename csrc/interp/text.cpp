@@ -4,10 +4,12 @@
 #include "base/lookup.h"
 #include "base/stack_room.h"
 #include "cpython/compat.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/protocol.h"
 #include "interp/special_methods.h"
+#include "interp/stand_ins.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -98,6 +100,14 @@ ObjectRef snapshotOf(Trace& t, Value* v, std::unordered_map<Value*, PyObject*>& 
       ObjectRef dict = snapshotOf(t, view->owner, made);
       const char* name = view->what == DictViewValue::Keys ? "keys" : view->what == DictViewValue::Values ? "values" : "items";
       return dict ? checked(PyObject_CallMethod(dict.get(), name, nullptr)) : ObjectRef();
+    }
+    case Kind::Instance: {
+      // C code that looks at types gets the object that it stands for.
+      PyTypeObject* type = standsFor(v);
+      if (type != &PyByteArray_Type && type != &PyDictProxy_Type) return nullptr;
+      Value* part = t.dictGetName(t.dictOf(as<InstanceValue>(v)), interned(type == &PyByteArray_Type ? "_data" : "_mapping"));
+      ObjectRef copy = part ? snapshotOf(t, part, made) : nullptr;
+      return copy ? checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), copy.get())) : ObjectRef();
     }
     default: return nullptr;
   }

@@ -7,6 +7,7 @@ namespace cdynamo {
 namespace {
 
 constexpr int kDeepest = 20;
+constexpr size_t kLongest = 1000;
 
 // Enums show their members by Python code that is the library's own.
 bool isShownByProgram(PyObject* object) {
@@ -19,24 +20,44 @@ bool isShownByProgram(PyObject* object) {
   return !module || !PyUnicode_Check(module) || PyUnicode_CompareWithASCIIString(module, "enum") != 0;
 }
 
-std::string show(PyObject* object, int depth) {
-  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-    bool tuple = PyTuple_CheckExact(object);
-    Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    if (depth > kDeepest) return "...";
-    std::string text = tuple ? "(" : "[";
-    for (Py_ssize_t i = 0; i < size; i++) text += (i ? ", " : "") + show(PySequence_Fast_GET_ITEM(object, i), depth + 1);
-    if (tuple && size == 1) text += ",";
-    return text + (tuple ? ")" : "]");
+// Adds what shows the object, and stops where the text is long: what holds itself on many ways would never end.
+void show(PyObject* object, int depth, std::string& text) {
+  if (text.size() > kLongest) return;
+  const bool tuple = PyTuple_CheckExact(object), list = PyList_CheckExact(object);
+  if (tuple || list || PyDict_CheckExact(object)) {
+    if (depth > kDeepest) {
+      text += "...";
+      return;
+    }
+    text += tuple ? '(' : list ? '[' : '{';
+    const char* comma = "";
+    PyObject *key, *value;
+    if (tuple || list) {
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+      for (Py_ssize_t i = 0; i < size && text.size() <= kLongest; i++, comma = ", ") show(PySequence_Fast_GET_ITEM(object, i), depth + 1, text += comma);
+      if (tuple && size == 1) text += ',';
+    } else {
+      for (Py_ssize_t at = 0; text.size() <= kLongest && PyDict_Next(object, &at, &key, &value); comma = ", ") {
+        show(key, depth + 1, text += comma);
+        show(value, depth + 1, text += ": ");
+      }
+    }
+    text += tuple ? ')' : list ? ']' : '}';
+    return;
   }
-  ObjectRef text = ObjectRef::steal(isShownByProgram(object) ? PyBaseObject_Type.tp_repr(object) : PyObject_Repr(object));
-  if (const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr) return utf8;
-  PyErr_Clear();
-  return "<unprintable>";
+  ObjectRef shown = ObjectRef::steal(isShownByProgram(object) ? PyBaseObject_Type.tp_repr(object) : PyObject_Repr(object));
+  const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
+  if (!utf8) PyErr_Clear();
+  text += utf8 ? utf8 : "<unprintable>";
 }
 
 }  // namespace
 
-std::string quietRepr(PyObject* object) { return show(object, 0); }
+std::string quietRepr(PyObject* object) {
+  std::string text;
+  show(object, 0, text);
+  if (text.size() > kLongest) text.resize(kLongest), text += "...";
+  return text;
+}
 
 }  // namespace cdynamo
