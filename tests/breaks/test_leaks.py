@@ -45,7 +45,8 @@ def call(compiled, setup: Setup) -> None:
     torch.manual_seed(7)
     random.seed(7)
     with contextlib.suppress(Exception):
-        compiled(*args, **kwargs)
+        setup.after(compiled(*args, **kwargs))
+    setup.cleanup()
 
 
 def growth(run, calls: int) -> tuple[int, int, list[int]]:
