@@ -258,7 +258,12 @@ Value* builtinHash(Trace& t, CallArgs& a) {
   bool exact = hasExactHash(t, v);
   if (!exact && k.constant && v->kind != Kind::Tuple && v->kind != Kind::Set) {
     // By address, of an object that exists.
-    bool plain = plainKey(t, v) != nullptr && !(PyFloat_Check(k.constant) && std::isnan(PyFloat_AS_DOUBLE(k.constant)));
+    bool plain = plainKey(t, v) != nullptr;
+    if (plain && PyFloat_Check(k.constant) && std::isnan(PyFloat_AS_DOUBLE(k.constant))) {
+      if (!v->source) unsupported(BreakReason::HashOrCompare, "the hash of " + describe(v));
+      t.facts.identityIs(v->source, existing(v));
+      return t.integer(PyObject_Hash(existing(v)));
+    }
     if (v->source && !isReal(v) && !plain) t.facts.identityIs(v->source, k.constant);
     exact = plain || v->source || (isReal(v) && !isMadeAnew(realObject(v)) && !t.localClass(realObject(v)));
   }

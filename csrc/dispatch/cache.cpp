@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/keep_alive.h"
@@ -166,16 +167,76 @@ std::shared_ptr<CodeCache> CodeCache::continuation(const std::shared_ptr<const R
   return cache;
 }
 
-void CodeCache::forget(PyObject* code) {
-  auto isIn = [&](const ResumeChain& chain) {
-    return std::any_of(chain.frames.begin(), chain.frames.end(),
-                       [&](const ResumeChain::Frame& f) { return reinterpret_cast<PyObject*>(f.at->code->pyCode()) == code; });
+namespace {
+
+bool isIn(const ResumeChain& chain, PyObject* code) {
+  return std::any_of(chain.frames.begin(), chain.frames.end(),
+                     [&](const ResumeChain::Frame& f) { return reinterpret_cast<PyObject*>(f.at->code->pyCode()) == code; });
+}
+
+}  // namespace
+
+template <typename Look>
+void CodeCache::forEachConstant(const Look& look) const {
+  for (const auto& entry : entries_) {
+    if (!entry->function || !PyFunction_Check(entry->function.get())) continue;
+    PyObject* constants = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(entry->function.get()))->co_consts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) look(PyTuple_GET_ITEM(constants, i));
+  }
+}
+
+std::unordered_map<PyCodeObject*, Py_ssize_t> CodeCache::ownCodes() {
+  std::unordered_map<PyCodeObject*, Py_ssize_t> found;
+  auto count = [&](const CodeCache& cache, auto isOwn) {
+    cache.forEachConstant([&](PyObject* constant) {
+      if (PyCode_Check(constant) && isOwn(constant)) found[reinterpret_cast<PyCodeObject*>(constant)]++;
+    });
   };
+  for (const auto& [key, cache] : registry().caches) {
+    count(*cache, [&, code = key.code](PyObject* constant) { return constant == code; });
+    for (const auto& [chain, continuation] : cache->continuations_)
+      if (continuation) count(*continuation, [&, at = chain.get()](PyObject* constant) { return isIn(*at, constant); });
+  }
+  return found;
+}
+
+std::vector<ObjectRef> CodeCache::deadGlobals(const std::vector<std::shared_ptr<CodeCache>>& caches) {
+  std::unordered_map<PyObject*, Py_ssize_t> held;
+  std::set<const ResumeChain*> chains;
+  auto hold = [&](const std::vector<ResumeChain::Frame>& frames) {
+    for (const ResumeChain::Frame& frame : frames) held[frame.globals.get()]++;
+  };
+  for (const auto& cache : caches) {
+    for (const auto& entry : cache->entries_) {
+      held[entry->globals.get()]++;
+      if (entry->function && PyFunction_Check(entry->function.get())) held[PyFunction_GET_GLOBALS(entry->function.get())]++;
+      hold(entry->suspended);
+    }
+    for (const auto& [chain, continuation] : cache->continuations_)
+      if (chains.insert(chain.get()).second) hold(chain->frames);
+  }
+  for (const auto& cache : caches)
+    cache->forEachConstant([&](PyObject* constant) {
+      if (auto globals = held.find(constant); globals != held.end()) globals->second++;
+    });
+  std::vector<ObjectRef> dead;
+  for (const auto& [globals, count] : held) {
+    if (!globals || !PyDict_Check(globals)) continue;
+    Py_ssize_t own = 0, at = 0;
+    PyObject *name = nullptr, *value = nullptr;
+    while (Py_REFCNT(globals) > count + own && PyDict_Next(globals, &at, &name, &value))
+      own += PyFunction_Check(value) && PyFunction_GET_GLOBALS(value) == globals && Py_REFCNT(value) == 1;
+    if (Py_REFCNT(globals) == count + own) dead.push_back(ObjectRef::share(globals));
+  }
+  return dead;
+}
+
+void CodeCache::forget(PyObject* code) {
   std::vector<std::shared_ptr<CodeCache>> dying;
   std::vector<std::shared_ptr<const ResumeChain>> chains;
   for (auto& [key, cache] : registry().caches)
     for (auto it = cache->continuations_.begin(); it != cache->continuations_.end();) {
-      if (!isIn(*it->first)) {
+      if (!isIn(*it->first, code)) {
         ++it;
         continue;
       }
@@ -193,7 +254,10 @@ void CodeCache::purgeAll() {
     for (auto& [chain, continuation] : cache->continuations_)
       if (continuation) caches.push_back(continuation);
   }
-  for (auto& cache : caches) cache->purge();
+  std::unordered_set<PyObject*> dead;
+  const std::vector<ObjectRef> kept = deadGlobals(caches);
+  for (const ObjectRef& globals : kept) dead.insert(globals.get());
+  for (auto& cache : caches) cache->purge(dead);
 }
 
 namespace {
@@ -260,10 +324,10 @@ CallOutcome CodeCache::call(const FrameInputs& inputs, int recompileLimit) {
   return miss(inputs, recompileLimit);
 }
 
-void CodeCache::purge() {
+void CodeCache::purge(const std::unordered_set<PyObject*>& deadGlobals) {
   std::vector<std::shared_ptr<Entry>> dying;
   for (size_t i = entries_.size(); i-- > 0;)
-    if (!entries_[i]->guards->canEverHold()) {
+    if (!entries_[i]->guards->canEverHold() || deadGlobals.count(entries_[i]->globals.get())) {
       dying.push_back(std::move(entries_[i]));
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
     }

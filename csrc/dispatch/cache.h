@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "dispatch/capture_api.h"
@@ -35,6 +36,8 @@ class CodeCache {
   static void leave(ObjectRef options);
   // Drops the caches of a code object that nobody can call any more, and the captures of what follows a break in it.
   static void forget(PyObject* code);
+  // How often captures hold a code object that go where it is forgotten: tracebacks that they make name it.
+  static std::unordered_map<PyCodeObject*, Py_ssize_t> ownCodes();
   // Drops every capture that can never be used again.
   static void purgeAll();
   static size_t count();
@@ -58,8 +61,13 @@ class CodeCache {
   CallOutcome miss(const FrameInputs& inputs, int recompileLimit);
   void overLimit(const FrameInputs& inputs, int limit, PyObject* reasons);
   CallOutcome install(std::unique_ptr<Entry> entry, const FrameInputs& inputs);
+  // Calls look(object) for what the codes of its captures hold.
+  template <typename Look>
+  void forEachConstant(const Look& look) const;
+  // Dicts that only these captures and their own functions hold: no function with such globals can be called any more.
+  static std::vector<ObjectRef> deadGlobals(const std::vector<std::shared_ptr<CodeCache>>& caches);
   // Drops entries that can never be used again.
-  void purge();
+  void purge(const std::unordered_set<PyObject*>& deadGlobals = {});
   // Whether one more capture for such a call would be too many.
   bool isFull(const FrameInputs& inputs, int limit) const;
   ObjectRef missReasons(const FrameInputs& inputs) const;

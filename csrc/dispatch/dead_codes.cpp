@@ -15,6 +15,8 @@ void forgetDeadCodes() {
   for (bool again = true; again;) {
     again = false;
     std::vector<std::shared_ptr<const Code>> codes = uncallableCodes();
+    for (const auto& [code, count] : CodeCache::ownCodes())
+      if (Py_REFCNT(code) == count + 1) codes.push_back(decodeShared(code));
     for (const auto& code : codes) {
       CodeCache::forget(reinterpret_cast<PyObject*>(code->pyCode()));
       forgetGeneratorCodes(code->pyCode());

@@ -253,7 +253,8 @@ class Driver {
       }
     }
     f.at = PointRef(f.at, to);
-    f.values = std::move(values);
+    std::vector<ObjectRef> left = std::exchange(f.values, std::move(values));
+    while (!left.empty()) left.pop_back();  // the top of the stack first
   }
 
   // Calls what follows: captured for several frames at once, or the innermost frame's rest as it is. That is also where CPython will soon
@@ -381,6 +382,7 @@ class Driver {
 
   bool resumeWith(ObjectRef result, ReturnTo action) {
     ActiveFrame& f = frames_.back();
+    if (action != ReturnTo::Push) handled_.set(frames_);
     ObjectRef used = useResult(f, action, std::move(result));
     if (!used) return false;
     follow(f, f.at->returnEdge(action), used, nullptr);
@@ -390,6 +392,7 @@ class Driver {
   // The same where the instruction resumed a generator that has returned.
   bool endWith(ObjectRef result, ReturnTo action) {
     if (action != ReturnTo::Next && action != ReturnTo::Sent) {
+      handled_.set(frames_);
       setStopIteration(result.get());
       return false;
     }

@@ -251,7 +251,7 @@ bool isDeathVisible(PyObject* object) {
   if (type->tp_finalize || type->tp_del || PyWeakref_Check(object)) return true;
   if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
   if (PyType_Check(object)) return Mortals::canDie(object);                                                       // its bases see it
-  if (PyModule_Check(object) || PyFunction_Check(object)) return false;
+  if (PyModule_Check(object)) return false;
   return hasWeakReferences(object);
 }
 

@@ -97,19 +97,21 @@ bool isHeld(const Trace& t, const Value* v, const FrameState* dyingFrame, const 
 }
 
 void close(Trace& t, GeneratorValue* g) {
-  Checkpoint before = t.checkpoint();
   FrameState* frame = t.frame;
   const TracePlace* place = t.place;
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   try {
     closeGenerator(t, g);
   } catch (const Unsupported&) {
-    // Left as it is: made real and dropped when the captured code has ended.
-    t.rollBack(before);
+    t.frame = frame;  // the instruction that drops it is left to CPython
+    t.place = place;
     t.failedFrame = nullptr;
     t.failedPlace = nullptr;
+    throw;
   } catch (const Raised&) {
-    t.rollBack(before);
+    t.frame = frame;
+    t.place = place;
+    unsupported(BreakReason::UnsupportedMutation, "dropping a generator that raises when it is closed");
   }
   t.frame = frame;
   t.place = place;
@@ -165,8 +167,10 @@ void dropped(Trace& t, Value* v, const FrameState* dyingFrame) {
     return;
   }
   if (v->kind != Kind::Iterator || static_cast<HeapValue*>(v)->real) return;
-  for (Value* inner : as<IteratorValue>(v)->inputs) {
-    auto* g = inner && inner->kind == Kind::Generator ? as<GeneratorValue>(inner) : nullptr;
+  // A tuple lets go of its last item first.
+  const std::vector<Value*>& inputs = as<IteratorValue>(v)->inputs;
+  for (size_t i = inputs.size(); i-- > 0;) {
+    auto* g = inputs[i] && inputs[i]->kind == Kind::Generator ? as<GeneratorValue>(inputs[i]) : nullptr;
     if (g && !g->real && mustBeClosed(g) && !isHeld(t, g, dyingFrame, v) && !isHeld(t, v, dyingFrame, nullptr)) close(t, g);
   }
 }
@@ -222,6 +226,12 @@ void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame) {
   PyTypeObject* type = finalizedTypeOf(v);
   PyObject* code = type ? typeLookup(type, finalizer) : nullptr;
   if (code && PyFunction_Check(code) && !isHeld(t, v, dyingFrame, nullptr)) refuseDeath(type);
+}
+
+void letGo(Trace& t, Value* v) {
+  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return checkLetGo(t, v);
+  checkDropped(t, v);
+  dropped(t, v);
 }
 
 void checkVariable(Trace& t, Value*& variable) {

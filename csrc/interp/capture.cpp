@@ -79,20 +79,33 @@ struct GradModeScope {
   ~GradModeScope() { setGradEnabled(before); }
 };
 
+// What C code raises while tracing gets its context from the trace, not from the thread.
+class NothingHandled {
+ public:
+  NothingHandled() : before_(ObjectRef::steal(PyErr_GetHandledException())) { PyErr_SetHandledException(nullptr); }
+  ~NothingHandled() { PyErr_SetHandledException(before_.get()); }
+  NothingHandled(const NothingHandled&) = delete;
+  NothingHandled& operator=(const NothingHandled&) = delete;
+
+ private:
+  ObjectRef before_;
+};
+
 // Whether eager code of torch.func.grad, vmap and their like calls us: its tensors are wrapped for one level.
 bool insideTransform() {
   ObjectRef level = checked(PyObject_CallNoArgs(importedObject("torch._C._functorch", "peek_interpreter_stack")));
   return level.get() != Py_None;
 }
 
-// How the memory of tensors that the graph writes to overlaps with that of its other inputs.
-void guardMemory(Trace& t) {
+// How the memory of tensors that the graph writes to overlaps with that of its other inputs, and of tensors that the code around it is given.
+void guardMemory(Trace& t, const std::vector<const Source*>& objects) {
   if (t.writtenTensors().empty()) return;
+  const std::unordered_set<const Source*> given(objects.begin(), objects.end());
   MemoryGuard memory;
   std::vector<PyObject*> tensors;
   std::vector<const Source*> sources;
   for (TensorValue* tensor : t.inputTensors()) {
-    if (!tensor->source || !(tensor->node || tensor->written)) continue;
+    if (!tensor->source || !(tensor->node || tensor->written || (tensor->observed && given.count(tensor->source)))) continue;
     memory.add(static_cast<uint32_t>(tensors.size()), tensor->written);
     tensors.push_back(tensor->real);
     sources.push_back(tensor->source);
@@ -138,7 +151,7 @@ class ModesAround {
 };
 
 // Two inputs that were distinct must still be, where one of them is written to.
-void guardAliasing(Trace& t) {
+void guardAliasing(Trace& t, const std::vector<const Source*>& objects) {
   std::unordered_set<const void*> written, types;  // objects; their types, dict for every kind of dict
   std::unordered_set<Kind> kinds;
   auto typeOf = [](const HeapValue* v) { return v->kind == Kind::Dict ? &PyDict_Type : v->type; };
@@ -155,7 +168,7 @@ void guardAliasing(Trace& t) {
     if (other->kind == Kind::List && !as<ListValue>(value.get())->loaded) continue;
     t.facts.distinct(other->source, false);
   }
-  guardMemory(t);
+  guardMemory(t, objects);
 }
 
 // The tensors that are made of arrays in each call do not say whose memory they share: a backend that relies on it would be wrong.
@@ -246,6 +259,7 @@ class Capture {
   }
 
   Value* trace(Trace& t, const Code& code) {
+    NothingHandled nothing;
     Value* function = t.wrap(function_, t.sources.function());
     auto* fn = reinterpret_cast<PyFunctionObject*>(function_);
     Value* closure = nullptr;
@@ -360,7 +374,10 @@ class Capture {
     if (action == ReturnTo::Next) dropIterator(t, f);
     if (action == ReturnTo::Sent) f.push(result);
     f.nextIp = f.code->at(f.ip).target;
-    return action == ReturnTo::Next || action == ReturnTo::Sent ? nullptr : stopIterationWith(t, result);
+    if (action == ReturnTo::Next || action == ReturnTo::Sent) return nullptr;
+    Value* raised = stopIterationWith(t, result);
+    linkContext(t, raised);
+    return raised;
   }
 
   // The same as acceptResult; gives what that raises in the frame, or null.
@@ -371,6 +388,7 @@ class Capture {
       acceptResult(t, f, action, result);
     } catch (Raised& error) {
       raised = error.exception;
+      if (!error.place && !error.linked) linkContext(t, raised);
     }
     halfWay_ = false;
     return raised;
@@ -448,7 +466,7 @@ class Capture {
     ObjectRef backend = ObjectRef::steal(PyObject_GetAttrString(options_, "backend"));
     if (!backend) PyErr_Clear();
     if (backend && !boolOption(backend.get(), "runs_program")) refuseSharedArrays(t);
-    guardAliasing(t);
+    guardAliasing(t, emitted.objects);
     guardExistingIterators(t);
     setGradEnabled(gradAtEntry);
     t.settings.restore();

@@ -28,4 +28,7 @@ void checkLeft(Trace& t, Value* v, const FrameState& f);
 // but that.
 void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
 
+// v was on the stack and is no more: a generator that nothing else holds is closed, what cannot die here breaks.
+void letGo(Trace& t, Value* v);
+
 }  // namespace cdynamo

@@ -4,6 +4,7 @@
 #include "base/stack_room.h"
 #include "interp/frame.h"
 #include "interp/handlers.h"
+#include "interp/lifetimes.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 
@@ -85,15 +86,17 @@ void runInstructions(Trace& t, FrameState& f) {
   }
 }
 
-// Enters the handler of the current instruction. False where there is none.
+// Enters the handler of the current instruction. False where there is none. What was on the stack above it is let go of.
 bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   const Handler* h = f.code->handlerOf(f.ip);
   if (h == nullptr) return false;
   const int32_t at = raisedAt(f);
-  f.stack.resize(static_cast<size_t>(h->depth));
+  std::vector<Value*> gone = f.popMany(f.stack.size() - static_cast<size_t>(h->depth));
   if (h->lasti) f.push(t.integer(at / static_cast<int32_t>(sizeof(_Py_CODEUNIT))));
   f.push(exception);
   f.nextIp = h->target;
+  for (; !gone.empty(); gone.pop_back())
+    if (gone.back()) letGo(t, gone.back());
   return true;
 }
 
@@ -188,7 +191,15 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
         }
       }
       if (addsPlace(f.code->at(f.ip))) t.addTraceback(raised.exception, f);
-      if (!enterHandler(f, t, raised.exception)) {
+      bool handled = false;
+      try {
+        handled = enterHandler(f, t, raised.exception);
+      } catch (Unsupported&) {
+        t.failedPlace = t.place;
+        t.failedFrame = &f;
+        throw;
+      }
+      if (!handled) {
         t.noteLeft(raised.exception, f);
         throw;
       }

@@ -1,4 +1,6 @@
 // Stack shuffles, constants, locals, cells, globals and names.
+#include <utility>
+
 #include "cpython/compat.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
@@ -9,12 +11,7 @@ namespace cdynamo {
 
 void handleNop(Trace&, FrameState&, const Instr&) {}
 void handleResume(Trace&, FrameState&, const Instr&) {}
-void handlePopTop(Trace& t, FrameState& f, const Instr&) {
-  Value* v = f.pop();
-  if (v->kind != Kind::Generator && v->kind != Kind::Iterator) return checkLetGo(t, v);
-  checkDropped(t, v);
-  dropped(t, v);
-}
+void handlePopTop(Trace& t, FrameState& f, const Instr&) { letGo(t, f.pop()); }
 void handleCopy(Trace&, FrameState& f, const Instr& in) { f.push(f.top(static_cast<size_t>(in.arg))); }
 
 void handleSwap(Trace&, FrameState& f, const Instr& in) {
@@ -59,6 +56,18 @@ void checkWatched(Value* old) {
     unsupported(BreakReason::UnsupportedMutation, std::string("deleting a ") + Py_TYPE(object)->tp_name + " that has weak references");
 }
 
+// The variable holds v from now on (null: nothing), and lets go of what it held; as it was where that breaks.
+void setVariable(Trace& t, Value*& variable, Value* v) {
+  Value* old = std::exchange(variable, v);
+  if (!old || old == v) return;
+  try {
+    dropped(t, old);
+  } catch (const Unsupported&) {
+    variable = old;
+    throw;
+  }
+}
+
 }  // namespace
 
 void handleStoreFast(Trace& t, FrameState& f, const Instr& in) {
@@ -66,8 +75,7 @@ void handleStoreFast(Trace& t, FrameState& f, const Instr& in) {
   checkOverwritten(t, old);
   checkVariable(t, f.locals[static_cast<size_t>(in.arg)]);
   Value* v = f.pop();
-  f.locals[static_cast<size_t>(in.arg)] = v->kind == Kind::Unbound ? nullptr : v;
-  if (old && old != v) dropped(t, old);
+  setVariable(t, f.locals[static_cast<size_t>(in.arg)], v->kind == Kind::Unbound ? nullptr : v);
   if (v->kind == Kind::Tensor) {
     auto* tensor = as<TensorValue>(v);
     if (tensor->node && tensor->node->op != NodeOp::Placeholder && tensor->node->nameHint.empty()) tensor->node->nameHint = slotName(f, in.arg);
@@ -81,8 +89,7 @@ void handleDeleteFast(Trace& t, FrameState& f, const Instr& in) {
   checkOverwritten(t, old);
   checkWatched(old);
   checkVariable(t, f.locals[static_cast<size_t>(in.arg)]);
-  f.locals[static_cast<size_t>(in.arg)] = nullptr;
-  dropped(t, old);
+  setVariable(t, f.locals[static_cast<size_t>(in.arg)], nullptr);
 }
 
 void handleLoadFastAndClear(Trace& t, FrameState& f, const Instr& in) {

@@ -119,10 +119,11 @@ bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& fr
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
   if (object && v->source && DeathWatch().shows(object)) return true;
   if (holdsWatched(v)) return true;
-  if (!isTensor(v) && v->kind != Kind::Instance && v->kind != Kind::Generator && v->kind != Kind::Function && v->kind != Kind::Set) return false;
+  const bool isFunction = v->kind == Kind::Function || (isReal(v) && v->source && PyFunction_Check(realObject(v)));
+  if (!isTensor(v) && v->kind != Kind::Instance && v->kind != Kind::Generator && v->kind != Kind::Set && !isFunction) return false;
   for (const FrameState* f : frames)
     for (Value* on : f->stack)
-      if (on == v) return true;
+      if (on == v || (isReal(v) && isReal(on, realObject(v)))) return true;
   return false;
 }
 

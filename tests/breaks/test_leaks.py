@@ -3,7 +3,6 @@ forced at every nth instruction. And what a capture holds dies with it."""
 
 import contextlib
 import gc
-import importlib
 import io
 import os
 import random
@@ -14,13 +13,11 @@ import weakref
 import pytest
 import torch
 from differ import Setup, t
-from known import KNOWN
-from test_break_stress import TOPICS, step_of
+from test_break_stress import named_cases, step_of
 
 import cdynamo
 
 CALLS = 40
-KNOWN_LEAKS = {"class_creation.frozen_dataclass_inside": "captures in code that exec() made hold the cells of its functions, and these the class"}
 SINGLETONS = (None, True, False, (), torch.float32, torch.Tensor, int, dict)
 
 
@@ -35,17 +32,9 @@ def only_new_objects():
 
 def all_cases():
     """All of them in `make leaks`; one in ten in `make test`."""
-    number = 0
-    for topic in TOPICS:
-        for case in importlib.import_module(f"test_{topic}").cases.cases:
-            name = f"{topic}.{case.name}"
-            if name in KNOWN:
-                continue
-            number += 1
-            if number % 10 and not os.environ.get("CDYNAMO_LEAKS"):
-                continue
-            marks = [pytest.mark.xfail(reason=KNOWN_LEAKS[name], strict=False)] if name in KNOWN_LEAKS else []
-            yield pytest.param(case, step_of(name), id=name, marks=marks)
+    for number, (name, case) in enumerate(named_cases()):
+        if number % 10 == 0 or os.environ.get("CDYNAMO_LEAKS"):
+            yield pytest.param(case, step_of(name), id=name)
 
 
 def call(compiled, setup: Setup) -> None:

@@ -1,0 +1,97 @@
+"""What random programs (make fuzz) found since their generator knows more of the language."""
+
+import cdynamo
+from differ import Cases, Setup, outcome, t
+
+cases = Cases()
+case, scenario = cases.case, cases.scenario
+
+
+def aliased():
+    x = t(3)
+    return x, x[:]
+
+
+# ---- memory ------------------------------------------------------------------------------------------------------------
+
+
+@case(aliased)
+def looked_at_and_handed_back_beside_a_write(x, y):
+    size = x.shape[0]
+    y.add_(1)
+    return x, y, size
+
+
+@scenario()
+def handed_back_and_overlapping_later():
+    together = False
+
+    def run(x, y):
+        size = x.shape[0]
+        y.add_(1)
+        return x, y, size
+
+    def change():
+        nonlocal together
+        together = True
+
+    return Setup(run, lambda: aliased() if together else (t(3), t(3, seed=1)), changes=[change])
+
+
+# ---- contexts of exceptions --------------------------------------------------------------------------------------------
+
+
+def context_of(action):
+    try:
+        action()
+    except Exception as error:
+        return type(error), str(error), repr(error.__context__)
+
+
+@case(lambda: (t(3),), skip="DataDependentBranch")
+def end_of_a_generator_that_broke_in_a_handler(x):
+    def items():
+        if (x.sum() < 0.0).item():
+            yield 1
+        yield from []
+
+    def advance():
+        try:
+            raise KeyError(2)
+        except KeyError:
+            next(items())
+
+    return x * 2, context_of(advance)
+
+
+@case(lambda: (t(3),), skip="UserGraphBreak")
+def raised_behind_a_handler_that_broke(x):
+    try:
+        raise KeyError(3)
+    except KeyError:
+        cdynamo.graph_break()
+
+    def fails():
+        try:
+            int("q")
+        finally:
+            x.add_(1)
+
+    return x * 2, context_of(fails), outcome(lambda: {}["a"])
+
+
+@scenario()
+def called_where_an_exception_is_handled():
+    def run(x):
+        return x * 2, context_of(lambda: int("q")), context_of(lambda: [].pop())
+
+    def handles(x):
+        try:
+            raise KeyError(4)
+        except KeyError:
+            return run(x)
+
+    return Setup(handles, lambda: (t(3),))
+
+
+test_found6_fuzz = cases.as_test(__name__)
