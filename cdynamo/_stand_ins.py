@@ -446,6 +446,9 @@ class _Scanner:
         self.pattern = pattern
         self._args = args
         self._kwargs = kwargs
+        for part in (*args, *kwargs.values()):
+            if isinstance(part, builtins.bytearray):
+                native(all_matches, self)  # which it would keep from changing
         self._matches = native(all_matches, pattern, "finditer", args, kwargs)
         self._at = 0
 
@@ -493,5 +496,5 @@ def pattern_subn(self, /, repl, string, count=0):
 
 # Messages name the class that the program knows.
 for _class in [held for held in list(globals().values()) if isinstance(held, type) and "stands_for" in vars(held)]:
-    _shown_class = _class.stands_for
+    _shown_class = _class.stands_for  # type: ignore[attr-defined]
     _class.__name__ = _shown_class.__name__ if _shown_class.__module__ == "builtins" else f"{_shown_class.__module__}.{_shown_class.__name__}"

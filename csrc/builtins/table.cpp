@@ -188,6 +188,13 @@ ObjectRef emptyObject(PyTypeObject* type) {
 
 namespace {
 
+// A match that reads a bytearray, which may change, each time that it is asked.
+bool readsArray(PyObject* object) {
+  static PyObject* match = importedObject("re", "Match");
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != match) return false;
+  return PyByteArray_Check(checked(PyObject_GetAttrString(object, "string")).get());
+}
+
 // What C code gave: containers become the trace's own, so that every run of the capture makes new ones.
 Value* lift(Trace& t, ObjectRef object) {
   PyObject* o = object.get();
@@ -208,6 +215,8 @@ Value* lift(Trace& t, ObjectRef object) {
     return t.tuple(std::move(items));
   }
   if (PyAnySet_CheckExact(o)) return t.setMade(std::move(object));
+  if (readsArray(o) || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) && readsArray(PyTuple_GET_ITEM(o, 0))))
+    unsupported(BreakReason::UnknownFunction, "a match in a bytearray");
   if (PyIter_Check(o) || PyByteArray_Check(o) || Py_TYPE(o) == &PyDictProxy_Type)
     unsupported(BreakReason::UnknownFunction, std::string("a C function that gives a ") + Py_TYPE(o)->tp_name);
   return t.real(std::move(object));
@@ -330,6 +339,14 @@ bool knowsNothingOf(Trace& t, PyObject* descriptor, const CallArgs& args) {
   return true;
 }
 
+// re._compile(pattern, re.DEBUG)
+bool printsPattern(Trace& t, PyObject* callable, const CallArgs& args) {
+  static PyObject* compile = importedObject("re", "_compile");
+  PyObject* flags = callable == compile && args.args.size() == 2 ? t.constant(args.args[1]) : nullptr;
+  static const long debug = PyLong_AsLong(importedObject("re", "DEBUG"));
+  return flags && PyLong_Check(flags) && (PyLong_AsLong(flags) & debug) != 0;
+}
+
 // C functions of these modules have no effects.
 bool isPureModule(PyObject* callable) {
   if (!PyCFunction_Check(callable)) return false;
@@ -448,6 +465,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
   }
   if (pure) {
     if (callableValue && callableValue->source) t.identity(callableValue);
+    if (printsPattern(t, callable, args)) unsupported(BreakReason::Output, "a pattern that shows itself");
     Value* v = roundedByItself(t, callable, args);
     if (!v) v = callNative(t, callable, args);
     if (!v && convertNumbers(t, callable, args)) v = callNative(t, callable, args);

@@ -42,6 +42,7 @@ struct Registry {
 constexpr size_t kMostParted = 16;
 // Captures in a row that no second call could use, as a multiple of the limit of recompiles: then no more are made.
 constexpr int kMostWasted = 4;
+constexpr int kMostUnheld = 2;
 
 // Never destroyed: at exit the interpreter may be gone before static destructors run.
 Registry& registry() {
@@ -500,17 +501,22 @@ CallOutcome CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& i
   std::shared_ptr<Entry> entry = std::move(made);
   entries_.insert(entries_.begin(), entry);
   SmallVector<PyObject*, 32> values(static_cast<uint32_t>(entry->guards->wantedCount()), nullptr);
-  if (entry->guards->check(inputs, values.data())) return outcomeOf(std::move(entry), values.data(), values.size());
+  if (entry->guards->check(inputs, values.data())) {
+    unheld_ = 0;
+    return outcomeOf(std::move(entry), values.data(), values.size());
+  }
   // What only the capture itself held has died with it.
   if (!entry->guards->canEverHold()) return purge(), CallOutcome{};
   std::string why = entry->guards->explainMiss(inputs);
-  skipped_ = true;
-  skipReason_ = "the guards of a new capture do not hold: " + why;
   for (size_t i = 0; i < entries_.size(); i++)
     if (entries_[i] == entry) {
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
       break;
     }
+  // Another thread, a finaliser or the front may have changed what was looked at. Not time and again.
+  if (++unheld_ < kMostUnheld) return {};
+  skipped_ = true;
+  skipReason_ = "the guards of a new capture do not hold: " + why;
   engineFailed(inputs.function, skipReason_);
   return {};
 }

@@ -22,6 +22,8 @@ DictValue* threadDict(Trace& t, Value* object);
 
 // What an existing mappingproxy shows; null where v is none.
 Value* mappingOfProxy(Trace& t, Value* v);
+// The comparison where one is such a proxy; null where none is.
+Value* compareProxies(Trace& t, int op, Value* a, Value* b);
 
 // Writes to a place of the instance that is no entry of its dictionary; value null: deleted.
 void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value);

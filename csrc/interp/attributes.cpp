@@ -380,9 +380,10 @@ void attributeError(Trace& t, Value* object, PyObject* name) {
   if (isReal(object) && PyType_Check(realObject(object)))
     text = std::string("type object '") + reinterpret_cast<PyTypeObject*>(realObject(object))->tp_name + "' has no attribute '" + textOf(name) + "'";
   else if (isReal(object) && PyModule_Check(realObject(object))) {
-    ObjectRef module = ObjectRef::steal(PyModule_GetNameObject(realObject(object)));
-    PyErr_Clear();
-    text = "module '" + (module ? textOf(module.get()) : "?") + "' has no attribute '" + textOf(name) + "'";
+    PyObject* dict = PyModule_GetDict(realObject(object));
+    Value* held = dict ? t.dictGetName(as<DictValue>(t.wrap(dict, t.sources.pinned(dict))), interned("__name__")) : nullptr;
+    PyObject* module = held ? t.constant(held) : nullptr;
+    text = (module && PyUnicode_Check(module) ? "module '" + textOf(module) + "'" : "module") + " has no attribute '" + textOf(name) + "'";
   } else
     text = std::string("'") + shownType(t, object)->tp_name + "' object has no attribute '" + textOf(name) + "'";
   ObjectRef args = checked(Py_BuildValue("(s)", text.c_str())), keywords = checked(Py_BuildValue("{s:O}", "name", name));

@@ -105,8 +105,9 @@ std::string joinNames(const std::vector<std::string>& names) {
 }
 
 [[noreturn]] void missing(Trace& t, const FrameState& f, const std::string& fn, const char* kind, const std::vector<std::string>& names) {
-  refuseCall(t, f, fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " +
-            joinNames(names));
+  refuseCall(t, f,
+             fn + "() missing " + std::to_string(names.size()) + " required " + kind + " argument" + (names.size() == 1 ? "" : "s") + ": " +
+                 joinNames(names));
 }
 
 // CPython's argument binding, messages included.
@@ -168,8 +169,8 @@ void bind(Trace& t, FrameState& f, const FunctionParts& parts, CallArgs& args) {
                                       " keyword-only argument" + (kwGiven == 1 ? "" : "s") + ")"
                                 : "";
     refuseCall(t, f,
-          fn() + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
-              (given == 1 && !kwGiven ? " was given" : " were given"));
+               fn() + "() takes " + takes + " positional argument" + (argc == 1 && !nd ? "" : "s") + " but " + std::to_string(given) + extra +
+                   (given == 1 && !kwGiven ? " was given" : " were given"));
   }
   std::vector<std::string> missingNames;
   for (size_t i = 0; i < argc; i++) {

@@ -111,6 +111,9 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
         if (Value* v = t.dictGetName(t.exceptionAttributes(realObject(instance)), name)) return v;
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(realObject(instance), name));
       if (!held) raiseCurrent(t);
+      // Made for the one who reads it, who may change it.
+      if (!instance->source && Py_REFCNT(held.get()) == 1 && (PyDict_CheckExact(held.get()) || PyList_CheckExact(held.get())))
+        unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of " + describe(instance));
       if (!instance->source) return t.real(std::move(held));
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
     }

@@ -5,6 +5,7 @@
 #include "base/lookup.h"
 #include "cpython/compat.h"
 #include "interp/arrays.h"
+#include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
@@ -512,6 +513,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   PyObject* ca = isNumber(a) ? nullptr : t.constant(a);
   PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
   if (ca && cb) return t.real(native(t, PyObject_RichCompare(ca, cb, op)));
+  if (Value* v = compareProxies(t, op, a, b)) return v;
   RecursiveCall nested(t, " in comparison");
   if (a == b && isLateText(a)) return t.boolean(op == Py_EQ || op == Py_LE || op == Py_GE);
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {

@@ -148,6 +148,8 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
 Value* repr(Trace& t, Value* v) {
   if (isTensor(v) || isLateText(v) || isNumber(v) || showsAddress(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
+  // By Python code of importlib, which reads what the trace may have written.
+  if (isReal(v) && PyModule_Check(realObject(v))) unsupported(BreakReason::UnsupportedText, "the text of a module");
   if (isBeingShown(v)) unsupported(BreakReason::UnsupportedText, "the text of " + describe(v) + " inside of its own text");
   if (Value* method = isReal(v) ? pythonSpecial(t, v, "__repr__") : nullptr) return call(t, method, {});
   if (ObjectRef copy = snapshot(t, v)) return t.real(native(t, PyObject_Repr(copy.get())));
@@ -216,7 +218,7 @@ Value* str(Trace& t, Value* v) {
   }
   if (isReal(v)) {
     if (Value* method = pythonSpecial(t, v, "__str__")) return call(t, method, {});
-    if (pythonSpecial(t, v, "__repr__")) return repr(t, v);
+    if (pythonSpecial(t, v, "__repr__") || PyModule_Check(realObject(v))) return repr(t, v);
   }
   if (PyObject* c = t.constant(v)) return t.real(native(t, PyObject_Str(c)));
   if (Value* core = coreUnless(t, v, {"__str__"})) {
@@ -278,6 +280,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
     PyObject* c = t.snapshot(v);
     v = c ? t.real(native(t, PyObject_ASCII(c))) : call1(t, pinnedValue(t, importedObject("cdynamo.polyfills", "ascii")), v);
   }
+  if (isReal(v) && PyModule_Check(realObject(v))) v = repr(t, v);
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (Value* core = coreUnless(t, v, {"__format__"});

@@ -34,7 +34,8 @@ void show(PyObject* object, int depth, std::string& text) {
     PyObject *key, *value;
     if (tuple || list) {
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-      for (Py_ssize_t i = 0; i < size && text.size() <= kLongest; i++, comma = ", ") show(PySequence_Fast_GET_ITEM(object, i), depth + 1, text += comma);
+      for (Py_ssize_t i = 0; i < size && text.size() <= kLongest; i++, comma = ", ")
+        show(PySequence_Fast_GET_ITEM(object, i), depth + 1, text += comma);
       if (tuple && size == 1) text += ',';
     } else {
       for (Py_ssize_t at = 0; text.size() <= kLongest && PyDict_Next(object, &at, &key, &value); comma = ", ") {

@@ -40,7 +40,9 @@ MODULES = """
     test_coroutines test_asyncgen test_yield_from test_pow test_hash test_sort test_string_literals test_global test_syntax test_long
     test_opcodes test_flufl test_pep646_syntax test_unary test_weakref test_weakset test_typing test_textwrap test_random test_bufio
     test_base64 test_colorsys test_graphlib test_pprint test_shlex test_calendar test_difflib test_getopt test_html test_ipaddress
-    test_json test_optparse
+    test_json test_optparse test_context test_copyreg test_keyword test_queue test_sched test_abstract_numbers test_binascii
+    test_linecache test_print test_longexp test_time test_strtod test_structseq test_genericalias test_genericclass
+    test_dynamicclassattribute test_fnmatch test_stringprep test_threading_local test_array test_struct
 """.split()
 LIMIT = 30.0  # seconds of work
 ASLEEP = 10.0  # times its limit, in seconds of any kind

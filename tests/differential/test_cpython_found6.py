@@ -5,6 +5,7 @@ import collections
 import functools
 import itertools
 import operator
+import re
 import threading
 import types
 import warnings
@@ -173,6 +174,37 @@ def mappings_that_c_code_reads(x):
     return x + 1, "{a}".format_map(m), "%(a)s" % m, dict(m), {**m}, collections.ChainMap(m)["a"], "ab".translate({97: "x"}), m | {"c": 3}
 
 
+@case(lambda: (t(3),), skip="UnsupportedAttribute")
+def proxies_that_c_code_makes(x):
+    named, plain = re.compile("(?P<a>b)").groupindex, re.compile("a").groupindex
+    return x + 1, plain == {}, {} == plain, plain != {}, named == {"a": 1}, named == {}, plain == re.compile("b").groupindex
+
+
+@scenario()
+def a_proxy_that_exists():
+    held = {"a": 1}
+    proxy = types.MappingProxyType(held)
+
+    def f(x):
+        return x + 1, proxy == {"a": 1}, {"a": 1} != proxy, proxy == proxy, proxy == 3
+
+    return Setup(f, lambda: (t(3),), changes=[lambda: held.update(a=2)])
+
+
+@case(lambda: (t(3),), skip="*")
+def matches_read_the_array(x):
+    array = bytearray(b"abcdefgh")
+    match = re.search(b"[a-h]+", array)
+    before = match.group()
+    array[:] = b"xyz"
+    return x + 1, before, match.group(), match.group(0) == b"xyz"
+
+
+@case(lambda: (t(3),), skip="Output")
+def patterns_that_show_themselves(x):
+    return x + 1, re.compile("ab", re.DEBUG).pattern
+
+
 # ---- setters of C types ----------------------------------------------------------------------------------------------
 
 
@@ -232,6 +264,34 @@ class Shown:
 @case(lambda: (t(3),))
 def ascii_keeps_the_class_of_what_repr_gives(x):
     return x + 1, type(ascii(Shown(Text("abc")))) is Text, type(ascii(Shown(Text("\xe4")))), ascii(Shown(Text("\xe4"))), ascii("\xe4")
+
+
+# ---- modules and thread locals ---------------------------------------------------------------------------------------
+
+
+@case(lambda: (t(3),), skip="*")
+def texts_of_modules_that_change(x):
+    made = types.ModuleType("foo")
+    made.__file__ = "/tmp/foo.py"
+    first = repr(made)
+    made.__name__ = "bar"
+    return x + 1, first, f"{made}", str(made), outcome(lambda: made.nothing)
+
+
+@case(lambda: (t(3),), skip="*")
+def modules_without_a_name(x):
+    return x + 1, outcome(lambda: types.ModuleType.__new__(types.ModuleType).nothing)
+
+
+@scenario(skip="AttributeWrite")
+def the_dict_of_a_thread_local():
+    local = threading.local()
+
+    def f(x):
+        local.a = 1
+        return x + local.a, outcome(lambda: setattr(local, "__dict__", {})), local.__dict__
+
+    return Setup(f, lambda: (t(3),))
 
 
 # ---- texts of what holds itself, which must not take for ever --------------------------------------------------------
