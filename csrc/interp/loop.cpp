@@ -91,7 +91,9 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
   const Handler* h = f.code->handlerOf(f.ip);
   if (h == nullptr) return false;
   const int32_t at = raisedAt(f);
-  std::vector<Value*> gone = f.popMany(f.stack.size() - static_cast<size_t>(h->depth));
+  const auto depth = static_cast<size_t>(h->depth);
+  std::vector<Value*> gone = f.popMany(f.stack.size() > depth ? f.stack.size() - depth : 0);
+  f.stack.resize(depth);  // what throw() comes in the place of was never sent
   if (h->lasti) f.push(t.integer(at / static_cast<int32_t>(sizeof(_Py_CODEUNIT))));
   f.push(exception);
   f.nextIp = h->target;
