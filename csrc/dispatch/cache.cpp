@@ -42,7 +42,6 @@ struct Registry {
 constexpr size_t kMostParted = 16;
 // Captures in a row that no second call could use, as a multiple of the limit of recompiles: then no more are made.
 constexpr int kMostWasted = 4;
-constexpr int kMostUnheld = 2;
 
 // Never destroyed: at exit the interpreter may be gone before static destructors run.
 Registry& registry() {
@@ -501,10 +500,7 @@ CallOutcome CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& i
   std::shared_ptr<Entry> entry = std::move(made);
   entries_.insert(entries_.begin(), entry);
   SmallVector<PyObject*, 32> values(static_cast<uint32_t>(entry->guards->wantedCount()), nullptr);
-  if (entry->guards->check(inputs, values.data())) {
-    unheld_ = 0;
-    return outcomeOf(std::move(entry), values.data(), values.size());
-  }
+  if (entry->guards->check(inputs, values.data())) return outcomeOf(std::move(entry), values.data(), values.size());
   // What only the capture itself held has died with it.
   if (!entry->guards->canEverHold()) return purge(), CallOutcome{};
   std::string why = entry->guards->explainMiss(inputs);
@@ -513,8 +509,6 @@ CallOutcome CodeCache::install(std::unique_ptr<Entry> made, const FrameInputs& i
       entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i));
       break;
     }
-  // Another thread, a finaliser or the front may have changed what was looked at. Not time and again.
-  if (++unheld_ < kMostUnheld) return {};
   skipped_ = true;
   skipReason_ = "the guards of a new capture do not hold: " + why;
   engineFailed(inputs.function, skipReason_);

@@ -83,7 +83,6 @@ class CodeCache {
   std::set<std::string> differing_;  // names of sources that tell the captures apart, see GuardProgram::addDiffering
   uint64_t generation_ = 0;          // moves when the cache is cleared
   int wasted_ = 0;                   // how often in a row captures went that one call had used: the objects they are for died
-  int unheld_ = 0;                   // how often in a row the guards of a new capture did not hold
   bool skipped_ = false;
   bool limitReported_ = false;
   bool capturing_ = false;

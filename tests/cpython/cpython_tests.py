@@ -42,7 +42,7 @@ MODULES = """
     test_base64 test_colorsys test_graphlib test_pprint test_shlex test_calendar test_difflib test_getopt test_html test_ipaddress
     test_json test_optparse test_context test_copyreg test_keyword test_queue test_sched test_abstract_numbers test_binascii
     test_linecache test_print test_longexp test_time test_strtod test_structseq test_genericalias test_genericclass
-    test_dynamicclassattribute test_fnmatch test_stringprep test_threading_local test_array test_struct
+    test_dynamicclassattribute test_fnmatch test_stringprep test_array test_struct
 """.split()
 LIMIT = 30.0  # seconds of work
 ASLEEP = 10.0  # times its limit, in seconds of any kind
