@@ -18,7 +18,7 @@ from programs import whole_text
 import cdynamo
 
 STEPS = (1, 2, 3, 5, 9, 14)
-WATCHED = ("G", "GLIST", "GDICT")
+WATCHED = ("G", "GLIST", "GDICT", "NET")
 
 
 @dataclasses.dataclass
@@ -49,6 +49,7 @@ def build(code: CodeType) -> Setup:
     def change() -> None:
         nonlocal which
         which = 1
+        space["change"]()
 
     return Setup(space["f"], lambda: space[f"arguments_{which}"](), watch=lambda: [space[name] for name in WATCHED], changes=[change])
 

@@ -1,7 +1,7 @@
 """What every random program begins with: classes with special methods, context managers, generators and functions to call."""
 
 PRELUDE = """\
-import contextlib, functools, itertools, math, warnings
+import collections, contextlib, functools, itertools, math, warnings
 import torch
 import cdynamo
 
@@ -91,6 +91,26 @@ class Crate(Box):
         self.value -= 1
         self.items.append(0 if kind is None else 1)
         return kind is not None and issubclass(kind, LookupError)
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.register_buffer("seen", torch.zeros(3))
+        self.count = 0
+        self.names = ["a"]
+        with torch.no_grad():
+            self.linear.weight.fill_(0.5)
+            self.linear.bias.fill_(0.25)
+    def forward(self, x, times=1):
+        self.count += 1
+        if self.training:
+            self.seen += self.count
+        for _ in range(times):
+            x = self.linear(x) if x.shape[-1:] == (3,) and x.dtype == torch.float32 else x + self.count
+        return x
+
+NET = Net()
 
 @contextlib.contextmanager
 def managed(log, swallow=False):

@@ -31,6 +31,9 @@ class Scope:
 
 
 class Writer:
+    more_plain: tuple[str, ...] = ()  # further kinds of statements
+    more_blocks: tuple[str, ...] = ()
+
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         self.draw = draw
         self.lines: list[str] = []
@@ -404,7 +407,7 @@ class Writer:
         deep = self.depth > 3 or self.budget < 8
         plain = ("assign", "assign", "tensor_write", "mutate", "augment", "effect", "assign", "call", "unpack")
         blocks = ("if_", "for_", "try_", "with_", "while_", "match_", "inner", "generator", "break_", "jump", "closures")
-        return getattr(self, self.one(*plain, *(() if deep else blocks), *(() if deep else blocks)))() is not False
+        return getattr(self, self.one(*plain, *self.more_plain, *(() if deep else (*blocks, *blocks, *self.more_blocks))))() is not False
 
     def assign(self) -> None:
         kind = self.one("tensor", "int", *TYPES)
@@ -856,13 +859,6 @@ class Writer:
         for index, values in enumerate((first, second)):
             rows += [f"def arguments_{index}():", f"    x = {values[0]}", f"    return (x, {', '.join(values[1:])})", ""]
         return rows
-
-
-@st.composite
-def programs(draw: Callable[[Any], Any]) -> str:
-    writer = Writer(draw)
-    writer.function()
-    return "\n".join([*writer.lines, "", "", *writer.arguments()])
 
 
 def whole_text(program: str) -> str:
