@@ -543,12 +543,29 @@ void setClassAttr(Trace& t, PyTypeObject* type, PyObject* name, Value* value) {
   });
 }
 
+namespace {
+
+// A static method, a property and their like hold functions of their class.
+void addHeld(PyObject* object, std::unordered_set<PyObject*>& all) {
+  all.insert(object);
+  if (PyFunction_Check(object) || PyType_Check(object) || !Py_TYPE(object)->tp_traverse || !Py_TYPE(object)->tp_descr_get) return;
+  Py_TYPE(object)->tp_traverse(
+      object,
+      [](PyObject* inner, void* to) {
+        if (PyFunction_Check(inner)) static_cast<std::unordered_set<PyObject*>*>(to)->insert(inner);
+        return 0;
+      },
+      &all);
+}
+
+}  // namespace
+
 std::unordered_set<PyObject*> objectsOfModels(const Trace& t) {
   std::unordered_set<PyObject*> all;
   for (const auto& [model, record] : t.localClasses) {
     all.insert(model);
     PyObject *key = nullptr, *held = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(typeDict(reinterpret_cast<PyTypeObject*>(model)), &at, &key, &held);) all.insert(held);
+    for (Py_ssize_t at = 0; PyDict_Next(typeDict(reinterpret_cast<PyTypeObject*>(model)), &at, &key, &held);) addHeld(held, all);
   }
   for (const auto& [object, value] : t.models)
     if (!value->source) all.insert(object);
