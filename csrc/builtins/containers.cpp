@@ -500,7 +500,7 @@ void addContainerMethods(BuiltinTable& table) {
                        {"__init__", ofPlainDict<dictInit>}};
   for (const Row& r : plain) table.addType(&PyDict_Type, r.name, r.handler);
   table.addType(&PyODict_Type, "fromkeys", dictFromkeys);
-  table.add("builtins.dict", builtinDict);
+  table.add("builtins.dict", itemByItem<builtinDict>);
   table.add("collections.OrderedDict", orderedDict);
   table.add("collections.defaultdict", defaultDict);
   table.add("collections.defaultdict.copy", defaultDictCopy);

@@ -537,7 +537,7 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.complex", builtinComplex);
   table.add("builtins.bool", builtinBool);
   table.add("builtins.str", builtinStr);
-  table.add("builtins.bytes", builtinBytes);
+  table.add("builtins.bytes", itemByItem<builtinBytes>);
   table.add("builtins.repr", builtinRepr);
   table.add("builtins.format", builtinFormat);
   table.add("builtins.abs", builtinAbs);
@@ -545,9 +545,9 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.divmod", builtinDivmod);
   table.add("builtins.pow", builtinPow);
   table.add("builtins.hash", builtinHash);
-  table.add("builtins.min", builtinMin);
-  table.add("builtins.max", builtinMax);
-  table.add("builtins.sum", builtinSum);
+  table.add("builtins.min", itemByItem<builtinMin>);
+  table.add("builtins.max", itemByItem<builtinMax>);
+  table.add("builtins.sum", itemByItem<builtinSum>);
   table.add("builtins.any", builtinAny);
   table.add("builtins.all", builtinAll);
   table.add("builtins.sorted", builtinSorted);

@@ -356,8 +356,8 @@ void addSetMethods(BuiltinTable& table) {
   const Row changing[] = {
       {"__iand__", setSlot<14, false>}, {"__ior__", setSlot<20, false>}, {"__isub__", setSlot<23, false>}, {"__ixor__", setSlot<25, false>}};
   for (const Row& r : changing) table.addType(&PySet_Type, r.name, r.handler);
-  table.add("builtins.set", builtinSet);
-  table.add("builtins.frozenset", builtinFrozenset);
+  table.add("builtins.set", itemByItem<builtinSet>);
+  table.add("builtins.frozenset", itemByItem<builtinFrozenset>);
 }
 
 }  // namespace cdynamo

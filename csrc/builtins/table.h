@@ -1,8 +1,10 @@
 // The side table: what C callables (and a few Python ones) do to symbolic values.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 
+#include "interp/last_calls.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
@@ -113,6 +115,17 @@ Value* ofPlainDict(Trace& t, CallArgs& args) {
   DictValue* d = args.args.empty() ? nullptr : asDict(args.args[0]);
   if (d && PyType_IsSubtype(d->type, &PyODict_Type)) unsupported(BreakReason::MethodCall, "a method of dict on " + describe(args.args[0]));
   return handler(t, args);
+}
+// A handler that takes all items before it looks at the first: where it raises, CPython, which goes item by item, is asked.
+template <BuiltinHandler handler>
+Value* itemByItem(Trace& t, CallArgs& args) {
+  const bool byCode = std::any_of(args.args.begin(), args.args.end(), isGeneratorOrIterator);
+  try {
+    return handler(t, args);
+  } catch (const Raised&) {
+    if (!byCode) throw;
+  }
+  unsupported(BreakReason::BuiltinCall, "an error while items are taken from a generator");
 }
 // Stable, by `<` alone, as list.sort does. key null: the items themselves.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);

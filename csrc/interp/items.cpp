@@ -500,6 +500,13 @@ bool contains(Trace& t, Value* container, Value* item) {
     }
     return false;
   }
+  if (container->kind == Kind::Generator || container->kind == Kind::Iterator || container->kind == Kind::Instance) {
+    // Nothing is taken behind the one that is found.
+    Value* iterator = iterate(t, container);
+    while (Value* v = next(t, iterator))
+      if (is(v)) return true;
+    return false;
+  }
   std::vector<Value*> items = itemsOf(t, container);
   return std::any_of(items.begin(), items.end(), is);
 }

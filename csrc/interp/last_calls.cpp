@@ -1,6 +1,7 @@
 #include "interp/last_calls.h"
 
 #include "base/lookup.h"
+#include "base/own_library.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 
@@ -209,7 +210,25 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
 
 Value* callLast(Trace& t, LastCall last, ReturnTo to) {
   t.tail = to;
-  return call(t, last.callable, std::move(last.args));
+  if (!last.early) return call(t, last.callable, std::move(last.args));
+  FrameState* frame = t.frame;
+  const TracePlace* place = t.place;
+  try {
+    return call(t, last.callable, std::move(last.args));
+  } catch (const Unsupported&) {
+    // Not in the program's code, but in what is done with the items.
+    if (t.failedFrame && isOwnLibrary(t.failedFrame->globals, "__name__")) {
+      t.failedFrame = nullptr;
+      t.failedPlace = nullptr;
+      t.frame = frame;
+      t.place = place;
+    }
+    throw;
+  } catch (const Raised&) {
+    t.frame = frame;
+    t.place = place;
+  }
+  unsupported(BreakReason::BuiltinCall, "an error while items are taken from a generator");
 }
 
 }  // namespace cdynamo

@@ -8,6 +8,7 @@ namespace cdynamo {
 struct LastCall {
   Value* callable = nullptr;  // null: the operation is something else
   CallArgs args;
+  bool early = false;  // takes all items before it looks at the first, which CPython does not: an error is CPython's to raise
   explicit operator bool() const { return callable != nullptr; }
 };
 
@@ -28,6 +29,10 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args);
 LastCall lastNext(Trace& t, Value* iterator);
 // Whether iterating over v runs code of the program.
 bool runsProgram(Trace& t, Value* v);
+// Taking an item may run code of the program; nothing else is asked of it.
+inline bool isGeneratorOrIterator(const Value* v) {
+  return v->kind == Kind::Iterator || (v->kind == Kind::Generator && static_cast<const GeneratorValue*>(v)->type == &PyGen_Type);
+}
 // The items of such a v as a list; most: so many at most, -1: all. asksLength: who wants them asks v for its length first, as list() does.
 LastCall lastItems(Trace& t, Value* v, long most = -1, bool asksLength = false);
 // list, sum, sorted, str.join, ... of such items, or with such a key.

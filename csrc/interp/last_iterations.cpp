@@ -157,9 +157,11 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   std::vector<Value*> given{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named};
   Value *count, *hint;
   bool asks = callable == known.withItems[0] || callable == known.sorted || callable == known.methods[1];
-  if (!asks || !lengthMethods(t, iterable, count, hint)) return around(t, "with_items", std::move(given));
-  given.insert(given.end(), {count, hint});
-  return around(t, "with_hinted_items", std::move(given));
+  const bool hinted = asks && lengthMethods(t, iterable, count, hint);
+  if (hinted) given.insert(given.end(), {count, hint});
+  LastCall last = around(t, hinted ? "with_hinted_items" : "with_items", std::move(given));
+  last.early = isGeneratorOrIterator(iterable) && callable != known.withItems[0] && callable != known.sorted && callable != known.methods[0];
+  return last;
 }
 
 }  // namespace cdynamo

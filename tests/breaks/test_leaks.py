@@ -46,7 +46,6 @@ def call(compiled, setup: Setup) -> None:
     random.seed(7)
     with contextlib.suppress(Exception):
         setup.after(compiled(*args, **kwargs))
-    setup.cleanup()
 
 
 def growth(run, calls: int) -> tuple[int, int, list[int]]:
