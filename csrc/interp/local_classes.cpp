@@ -97,8 +97,8 @@ ObjectRef modelProperty(Trace& t, PropertyValue* p) {
 ObjectRef modelOf(Trace& t, Value* v) {
   for (auto& [object, value] : t.models)
     if (value == v) return ObjectRef::share(object);
-  if (!isOpen(v))
-    if (PyObject* constant = t.constant(v)) return ObjectRef::share(constant);
+  // An int that is open is held to its value too: the object that would stand for it may be any other int's.
+  if (PyObject* constant = t.constant(v)) return ObjectRef::share(constant);
   if (ObjectRef copy = snapshot(t, v)) return standsFor(t, std::move(copy), v);
   switch (v->kind) {
     case Kind::Function: return modelFunction(t, as<FunctionValue>(v));

@@ -61,6 +61,7 @@ ReplayPlan planReplay(Trace& t, const Graph& graph, bool leavesState) {
       plan.hidden |= node.writesHidden;
     }
   }
+  plan.saves |= t.writesWithGrad;
   plan.saves &= !plan.written.empty();
   plan.drawsInPython = !t.earlyCalls().empty();
   return plan;

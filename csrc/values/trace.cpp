@@ -488,6 +488,7 @@ void Trace::noteTensorWrite(TensorValue* v) {
   for (TensorValue* root = v; root; root = root->base) {
     if (!root->source || root->written) continue;
     journal.set(root->written, true);
+    if (root->meta.requiresGrad && !writesWithGrad && gradEnabled()) journal.set(writesWithGrad, true);
     writtenTensors_.push_back(root);
     journal.onRollback([this] { writtenTensors_.pop_back(); });
   }

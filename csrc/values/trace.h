@@ -191,6 +191,8 @@ class Trace {
   // An operation of the graph writes to the tensor's data.
   void noteTensorWrite(TensorValue* t);
   const std::vector<TensorValue*>& writtenTensors() const { return writtenTensors_; }
+  // One of them is part of autograd's graph, which may forbid the write (it is a view of a leaf, of several outputs, ...).
+  bool writesWithGrad = false;
 
   // ---- what is done before the graph ----
   // Adds a call whose result is of this type (int or float), or None where type is null. It depends on nothing that the trace

@@ -102,4 +102,41 @@ def called_where_an_exception_is_handled():
     return Setup(handles, lambda: (t(3),))
 
 
+class Counter:
+    def __init__(self):
+        self.count = 0
+
+
+@scenario(captures=(1, 1), after_change=(None, None, None))
+def a_number_in_a_local_class_beside_another():
+    counter, state = Counter(), {"n": 1}
+
+    def fn(x, n):
+        class Local:
+            limit = n
+
+        counter.count += 1
+        return x + counter.count, Local.limit, counter.count
+
+    changes = [lambda: state.update(n=2), lambda: state.update(n=3), lambda: state.update(n=3)]
+    return Setup(fn, lambda: (t(3), state["n"]), watch=lambda: counter.count, changes=changes)
+
+
+@scenario(captures=())
+def a_write_that_autograd_forbids():
+    seen, total = [], torch.zeros(3)
+
+    def fn(x, y):
+        seen.append("before")
+        total.add_(1)
+        y.add_(1.25)
+        return x
+
+    def args():
+        x = t(3, grad=True)
+        return (x, x[:])
+
+    return Setup(fn, args, watch=lambda: (list(seen), total.clone()))
+
+
 test_found6_fuzz = cases.as_test(__name__)
