@@ -159,7 +159,8 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
       }
     }
-    if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) unsupported(BreakReason::AttributeWrite, "setting '__dict__' of " + describe(object));
+    if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0)
+      unsupported(BreakReason::AttributeWrite, "setting '__dict__' of " + describe(object));
     if (DictValue* attributes = object->kind == Kind::Dict ? t.dictOf(as<DictValue>(object)) : threadDict(t, object))
       if (PyObject* d = lookUp(t, t.typeOf(object), name); !d || !isDataDescriptor(d)) {
         DictKey key = t.keyOf(t.realShared(name));

@@ -4,8 +4,8 @@
 #include "base/stack_room.h"
 #include "interp/frame.h"
 #include "interp/handlers.h"
-#include "interp/lifetimes.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 
 namespace cdynamo {
