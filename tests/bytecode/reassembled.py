@@ -4,6 +4,7 @@
 start decoded and assembled anew."""
 
 import importlib.machinery
+import signal
 import sys
 import types
 
@@ -49,6 +50,7 @@ def main(names):
         del sys.modules[name]
     import unittest
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     result = unittest.TextTestRunner(verbosity=0).run(suite)
     print(f"reassembled {count} code objects, ran {result.testsRun} tests")
