@@ -19,8 +19,10 @@ WarningWatch::WarningWatch(Action action) {
   static PyObject* filters = PyUnicode_InternFromString("filters");
   PyObject* list = PyDict_GetItemWithError(PyModule_GetDict(module), filters);
   if (!list || !PyList_CheckExact(list)) return;
-  item_ = checked(Py_BuildValue("(sOOOi)", action == Raise ? "error" : "ignore", Py_None, PyExc_Warning, Py_None, 0));
-  checkedStatus(PyList_Insert(list, 0, item_.get()));
+  auto filter = [](const char* what) { return checked(Py_BuildValue("(sOOOi)", what, Py_None, PyExc_Warning, Py_None, 0)).release(); };
+  static PyObject *raises = filter("error"), *ignores = filter("ignore");
+  item_ = action == Raise ? raises : ignores;
+  checkedStatus(PyList_Insert(list, 0, item_));
   filters_ = ObjectRef::share(list);
   PyObject* globals = PyEval_GetGlobals();
   if (globals && PyDict_Contains(globals, registryName()) == 0) registry_ = ObjectRef::share(globals);
@@ -30,7 +32,7 @@ WarningWatch::~WarningWatch() {
   if (!filters_) return;
   ObjectRef pending = takeException();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(filters_.get()); i++)
-    if (PyList_GET_ITEM(filters_.get(), i) == item_.get()) {
+    if (PyList_GET_ITEM(filters_.get(), i) == item_) {
       if (PyList_SetSlice(filters_.get(), i, i + 1, nullptr) < 0) PyErr_Clear();
       break;
     }

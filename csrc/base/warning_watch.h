@@ -18,9 +18,9 @@ class WarningWatch {
   bool takeWarning();
 
  private:
-  ObjectRef filters_;   // the list that is in force; null: there is none
-  ObjectRef item_;      // what was put in front of it
-  ObjectRef registry_;  // the globals where a warning would leave a registry that was not there before
+  ObjectRef filters_;         // the list that is in force; null: there is none
+  PyObject* item_ = nullptr;  // what was put in front of it
+  ObjectRef registry_;        // the globals where a warning would leave a registry that was not there before
 };
 
 }  // namespace cdynamo

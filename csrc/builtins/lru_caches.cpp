@@ -133,10 +133,11 @@ void addResult(Trace& t, PyObject* cache, PyObject* key, Value* result) {
 
 // A cache that is full drops its oldest results: which ones are there is known only while all find room.
 void requireRoom(Trace& t, PyObject* cache, const Source* dict) {
+  auto found = t.lruResults.find(cache);
+  if (found == t.lruResults.end() || found->second.results.empty()) return;
   Py_ssize_t most = lruMaxSize(cache);
   if (most == -2) throw PythonError{};
-  auto found = t.lruResults.find(cache);
-  if (most < 0 || found == t.lruResults.end() || found->second.results.empty()) return;
+  if (most < 0) return;
   Py_ssize_t room = most - static_cast<Py_ssize_t>(found->second.results.size());
   if (PyDict_GET_SIZE(lruCacheDict(cache)) > room) refuse("that has no room for the results of this function");
   t.facts.lengthAtMost(dict, room);

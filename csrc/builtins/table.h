@@ -125,7 +125,7 @@ Value* itemByItem(Trace& t, CallArgs& args) {
   } catch (const Raised&) {
     if (!byCode) throw;
   }
-  unsupported(BreakReason::BuiltinCall, "an error while items are taken from a generator");
+  refuseEarlyItems();
 }
 // Stable, by `<` alone, as list.sort does. key null: the items themselves.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);

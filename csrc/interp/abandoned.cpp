@@ -97,24 +97,16 @@ bool isHeld(const Trace& t, const Value* v, const FrameState* dyingFrame, const 
 }
 
 void close(Trace& t, GeneratorValue* g) {
-  FrameState* frame = t.frame;
-  const TracePlace* place = t.place;
+  StandsHere here(t);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   try {
     closeGenerator(t, g);
   } catch (const Unsupported&) {
-    t.frame = frame;  // the instruction that drops it is left to CPython
-    t.place = place;
-    t.failedFrame = nullptr;
-    t.failedPlace = nullptr;
+    here.breakHere();
     throw;
   } catch (const Raised&) {
-    t.frame = frame;
-    t.place = place;
     unsupported(BreakReason::UnsupportedMutation, "dropping a generator that raises when it is closed");
   }
-  t.frame = frame;
-  t.place = place;
   t.tail = tail;
 }
 

@@ -4,6 +4,7 @@
 #include "base/own_library.h"
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
+#include "interp/lifetimes.h"
 
 namespace cdynamo {
 
@@ -208,27 +209,21 @@ LastCall lastBuiltin(Trace& t, PyObject* callable, const CallArgs& args) {
   return {};
 }
 
+void refuseEarlyItems() { unsupported(BreakReason::BuiltinCall, "an error while items are taken from a generator"); }
+
 Value* callLast(Trace& t, LastCall last, ReturnTo to) {
   t.tail = to;
   if (!last.early) return call(t, last.callable, std::move(last.args));
-  FrameState* frame = t.frame;
-  const TracePlace* place = t.place;
+  StandsHere here(t);
   try {
     return call(t, last.callable, std::move(last.args));
   } catch (const Unsupported&) {
     // Not in the program's code, but in what is done with the items.
-    if (t.failedFrame && isOwnLibrary(t.failedFrame->globals, "__name__")) {
-      t.failedFrame = nullptr;
-      t.failedPlace = nullptr;
-      t.frame = frame;
-      t.place = place;
-    }
+    if (t.failedFrame && isOwnLibrary(t.failedFrame->globals, "__name__")) here.breakHere();
     throw;
   } catch (const Raised&) {
-    t.frame = frame;
-    t.place = place;
   }
-  unsupported(BreakReason::BuiltinCall, "an error while items are taken from a generator");
+  refuseEarlyItems();
 }
 
 }  // namespace cdynamo

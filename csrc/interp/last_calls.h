@@ -40,6 +40,9 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
 // object.__setattr__ and object.__delattr__ (value null) by a property or descriptor written in Python.
 LastCall lastWrite(Trace& t, Value* object, PyObject* name, Value* value);
 
+// An error where items were taken that CPython would not have taken yet.
+[[noreturn]] void refuseEarlyItems();
+
 // Makes the call; the current instruction does `to` with its result.
 Value* callLast(Trace& t, LastCall last, ReturnTo to = ReturnTo::Push);
 

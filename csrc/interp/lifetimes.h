@@ -28,6 +28,25 @@ void checkLeft(Trace& t, Value* v, const FrameState& f);
 // but that.
 void checkLetGo(Trace& t, Value* v, const FrameState* dyingFrame = nullptr);
 
+// Puts the interpreter back to where it stood, also after what was thrown out of calls.
+class StandsHere {
+ public:
+  explicit StandsHere(Trace& t) : t_(t), frame_(t.frame), place_(t.place) {}
+  ~StandsHere() {
+    t_.frame = frame_;
+    t_.place = place_;
+  }
+  StandsHere(const StandsHere&) = delete;
+  StandsHere& operator=(const StandsHere&) = delete;
+  // The break that is under way is one of the current instruction, which is left to CPython.
+  void breakHere() const { t_.failedFrame = nullptr, t_.failedPlace = nullptr; }
+
+ private:
+  Trace& t_;
+  FrameState* frame_;
+  const TracePlace* place_;
+};
+
 // v was on the stack and is no more: a generator that nothing else holds is closed, what cannot die here breaks.
 void letGo(Trace& t, Value* v);
 

@@ -176,25 +176,22 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
         t.addTraceback(raised.exception, f);
         throw;
       }
-      if (!raised.place) {
+      const bool isNew = !raised.place;
+      if (isNew) {
         raised.place = t.place;
         if (leavesAllFrames(t, f, raised.exception)) {
           // Where nothing catches it, CPython raises it: the instruction is run there, with a traceback of its own.
           t.failedFrame = raisingFrame(t, f, raised.exception);
           throw Uncaught{raised.exception, raised.place};
         }
-        try {
-          if (raised.exception != here) checkRaisable(f, raised.exception);
-          if (!raised.linked) linkContext(t, raised.exception);
-        } catch (Unsupported&) {
-          t.failedPlace = t.place;
-          t.failedFrame = &f;
-          throw;
-        }
       }
-      if (addsPlace(f.code->at(f.ip))) t.addTraceback(raised.exception, f);
       bool handled = false;
       try {
+        if (isNew) {
+          if (raised.exception != here) checkRaisable(f, raised.exception);
+          if (!raised.linked) linkContext(t, raised.exception);
+        }
+        if (addsPlace(f.code->at(f.ip))) t.addTraceback(raised.exception, f);
         handled = enterHandler(f, t, raised.exception);
       } catch (Unsupported&) {
         t.failedPlace = t.place;

@@ -18,6 +18,15 @@ def told(log, name="g"):
         log.append(f"closed {name}")
 
 
+def breaking(log):
+    try:
+        yield 1
+    finally:
+        log.append("closing")
+        torch._dynamo.graph_break()
+        log.append("closed")
+
+
 def fail(v):
     raise ValueError(v)
 
@@ -135,18 +144,10 @@ def a_generator_that_exists():
 
 @scenario(skip="*")
 def a_break_while_it_is_closed():
-    def gen(log):
-        try:
-            yield 1
-        finally:
-            log.append("closing")
-            torch._dynamo.graph_break()
-            log.append("closed")
-
     def fn(x):
         log = []
         try:
-            for v in gen(log):
+            for v in breaking(log):
                 x = x + v
                 fail(v)
         except ValueError:
@@ -158,27 +159,19 @@ def a_break_while_it_is_closed():
 
 @scenario(skip="*")
 def a_break_while_a_variable_lets_go():
-    def gen(log):
-        try:
-            yield 1
-        finally:
-            log.append("closing")
-            torch._dynamo.graph_break()
-            log.append("closed")
-
     def fn(x):
         log = []
-        g = gen(log)
+        g = breaking(log)
         next(g)
         del g
         log.append("deleted")
-        g = gen(log)
+        g = breaking(log)
         next(g)
         g = 3
         log.append("overwritten")
 
         def inner():
-            h = gen(log)
+            h = breaking(log)
             return next(h)
 
         inner()
