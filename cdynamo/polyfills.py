@@ -9,6 +9,23 @@ import operator
 import sys
 import types
 
+from cdynamo._consumers import (  # noqa: F401
+    all_of,
+    any_of,
+    chosen_by,
+    dict_of,
+    extended,
+    first_items,
+    hinted_items,
+    items_of,
+    length,
+    set_of,
+    sorted_by,
+    sum_of,
+    updated,
+    with_hinted_items,
+    with_items,
+)
 from cdynamo._library import (  # noqa: F401
     _missing,
     ascii,
@@ -500,15 +517,6 @@ def attribute_or_default(read, arguments, default):
         return default
 
 
-def length(method):
-    n = operator.index(method())
-    if n < 0:
-        raise ValueError("__len__() should return >= 0")
-    if n > sys.maxsize:
-        raise OverflowError("cannot fit 'int' into an index-sized integer")
-    return n
-
-
 def truth(method):
     answer = method()
     if type(answer) is not bool:
@@ -588,13 +596,6 @@ def next_of_enumerate(number, iterator):
     return number, next(iterator)
 
 
-def items(iterable):
-    made = []
-    for item in iterable:
-        made.append(item)
-    return made
-
-
 def named_attribute(read, args, obj, name):
     """getattr(obj, name): an AttributeError says which attribute it is about."""
     try:
@@ -603,88 +604,6 @@ def named_attribute(read, args, obj, name):
         if error.name is None and error.obj is None:
             error.name, error.obj = name, obj
         raise
-
-
-def _ask_length(count, hint):
-    if count is not None:
-        try:
-            length(count)
-            return
-        except TypeError:
-            pass
-    if hint is None:
-        return
-    try:
-        answer = hint()
-    except TypeError:
-        return
-    if answer is NotImplemented:
-        return
-    if not isinstance(answer, int):
-        raise TypeError(f"__length_hint__ must be an integer, not {type(answer).__name__}")
-    if answer < 0:
-        raise ValueError("__length_hint__() should return >= 0")
-
-
-def hinted_items(iterable, count, hint):
-    """The same of an object with a __len__ or __length_hint__ of its own, which lists and tuples ask for."""
-    iterator = iter(iterable)
-    _ask_length(count, hint)
-    return items(iterator)
-
-
-def first_items(iterable, most):
-    made = []
-    for item in iterable:
-        made.append(item)
-        if len(made) == most:
-            break
-    return made
-
-
-def with_items(function, before, iterable, rest, named):
-    made = []
-    for item in iterable:
-        made.append(item)
-    return function(*before, made, *rest, **named)
-
-
-def with_hinted_items(function, before, iterable, rest, named, count, hint):
-    return function(*before, hinted_items(iterable, count, hint), *rest, **named)
-
-
-def any_of(iterable):
-    for item in iterable:  # noqa: SIM110
-        if item:
-            return True
-    return False
-
-
-def all_of(iterable):
-    for item in iterable:  # noqa: SIM110
-        if not item:
-            return False
-    return True
-
-
-def sorted_by(iterable, key, reverse):
-    made = list(iterable)
-    keys = []
-    for item in made:
-        keys.append(key(item))
-    return [made[i] for i in sorted(range(len(made)), key=keys.__getitem__, reverse=reverse)]
-
-
-def chosen_by(iterable, key, default, before, choose):
-    """choose is max or min, called with a key function; before: operator.gt or operator.lt."""
-    best = best_key = _missing
-    for item in iterable:
-        item_key = key(item)
-        if best is _missing or before(item_key, best_key):
-            best, best_key = item, item_key
-    if best is not _missing:
-        return best
-    return choose(()) if default is _missing else default  # which raises in CPython's own words
 
 
 def text(method, name, arguments):

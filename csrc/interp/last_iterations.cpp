@@ -31,29 +31,31 @@ bool isProgramsCode(Value* callable) {
 }
 
 struct Consumers {
-  PyObject* withItems[7];
-  PyObject* methods[3];
-  PyObject *list, *any, *all, *sorted, *min, *max, *dict;
+  PyObject *list, *tuple, *set, *frozenset, *dict, *sum, *any, *all, *sorted, *min, *max, *join, *extend, *update;
   Consumers() {
     auto builtin = [](const char* name) { return importedObject("builtins", name); };
+    auto method = [](PyTypeObject& type, const char* name) { return typeLookup(&type, PyUnicode_InternFromString(name)); };
     list = builtin("list");
+    tuple = builtin("tuple");
+    set = builtin("set");
+    frozenset = builtin("frozenset");
+    dict = builtin("dict");
+    sum = builtin("sum");
     any = builtin("any");
     all = builtin("all");
     sorted = builtin("sorted");
     min = builtin("min");
     max = builtin("max");
-    dict = builtin("dict");
-    const char* names[] = {"tuple", "set", "frozenset", "dict", "sum", "min", "max"};
-    for (size_t i = 0; i < std::size(names); i++) withItems[i] = builtin(names[i]);
-    auto method = [](PyTypeObject& type, const char* name) { return typeLookup(&type, PyUnicode_InternFromString(name)); };
-    methods[0] = method(PyUnicode_Type, "join");
-    methods[1] = method(PyList_Type, "extend");
-    methods[2] = method(PySet_Type, "update");
+    join = method(PyUnicode_Type, "join");
+    extend = method(PyList_Type, "extend");
+    update = method(PySet_Type, "update");
   }
-  bool takesItems(PyObject* object) const {
-    return std::find(std::begin(withItems), std::end(withItems), object) != std::end(withItems) || object == sorted;
+  bool isMethod(PyObject* object) const { return object == join || object == extend || object == update; }
+  bool takesAny(PyObject* object) const {
+    for (PyObject* one : {list, tuple, set, frozenset, dict, sum, any, all, sorted, min, max, join, extend, update})
+      if (object == one) return true;
+    return false;
   }
-  bool isMethod(PyObject* object) const { return std::find(std::begin(methods), std::end(methods), object) != std::end(methods); }
 };
 
 const Consumers& consumers() {
@@ -61,19 +63,20 @@ const Consumers& consumers() {
   return all;
 }
 
-// sorted, min and max with a key function of the program.
-LastCall lastWithKey(Trace& t, PyObject* callable, const CallArgs& args) {
+// sorted, min and max with a key function of the program, min and max of an iterable that runs the program.
+LastCall lastChoice(Trace& t, PyObject* callable, const CallArgs& args) {
   const Consumers& known = consumers();
-  if (callable != known.sorted && callable != known.min && callable != known.max) return {};
-  Value* key = args.keyword("key");
-  if (!key || !isProgramsCode(key) || args.args.size() != 1) return {};
+  if ((callable != known.sorted && callable != known.min && callable != known.max) || args.args.size() != 1) return {};
+  Value *key = args.keyword("key"), *iterable = args.args[0];
   const char* other = callable == known.sorted ? "reverse" : "default";
   Value* option = args.keyword(other);
-  if (args.kwargs.size() != 1u + (option != nullptr)) return {};
-  if (callable == known.sorted) return around(t, "sorted_by", {args.args[0], key, option ? option : t.boolean(false)});
+  if (args.kwargs.size() != size_t{key != nullptr} + size_t{option != nullptr}) return {};
+  bool calls = key && isProgramsCode(key);
+  if (callable == known.sorted) return calls ? around(t, "sorted_by", {iterable, key, option ? option : t.boolean(false)}) : LastCall{};
+  if (!calls && !runsProgram(t, iterable)) return {};
   if (!option) option = pinnedValue(t, importedObject("cdynamo.polyfills", "_missing"));
   PyObject* before = importedObject("operator", callable == known.max ? "gt" : "lt");
-  return around(t, "chosen_by", {args.args[0], key, option, t.realShared(before), t.realShared(callable)});
+  return around(t, "chosen_by", {iterable, key ? key : t.none(), option, t.realShared(before), t.realShared(callable)});
 }
 
 }  // namespace
@@ -130,37 +133,53 @@ LastCall lastItems(Trace& t, Value* v, long most, bool asksLength) {
   if (!runsProgram(t, v)) return {};
   if (most >= 0) return around(t, "first_items", {v, t.integer(most)});
   Value *count, *hint;
-  return asksLength && lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items", {v});
+  return asksLength && lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items_of", {v});
 }
 
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args) {
   const Consumers& known = consumers();
-  if (LastCall last = lastWithKey(t, callable, args)) return last;
-  bool method = known.isMethod(callable);
-  size_t at = method ? 1 : 0;
-  if (args.args.size() <= at) return {};
-  bool plain = callable == known.list || callable == known.any || callable == known.all;
-  if (plain ? args.args.size() != 1 || !args.kwargs.empty() : !method && !known.takesItems(callable)) return {};
-  if ((callable == known.min || callable == known.max) && args.args.size() != 1) return {};
-  Value* iterable = args.args[at];
-  if (callable == known.dict && iterable->kind == Kind::Instance) return {};  // may be a mapping
-  if (!runsProgram(t, iterable)) return {};
-  if (callable == known.list) return lastItems(t, iterable, -1, true);
-  if (plain) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
-  // update(mapping) reads it by its keys.
-  static PyObject* keys = PyUnicode_InternFromString("keys");
-  if (iterable->kind == Kind::Instance && typeLookup(t.typeOf(iterable), keys)) return {};
-  DictValue* named = t.dict();
-  for (const auto& [name, value] : args.kwargs) t.dictSet(named, t.keyOf(t.realShared(name)), value);
+  if (!known.takesAny(callable)) return {};
+  if (LastCall last = lastChoice(t, callable, args)) return last;
+  const size_t at = known.isMethod(callable) ? 1 : 0, count = args.args.size() - at;
+  if (args.args.size() <= at || !runsProgram(t, args.args[at])) return {};
+  Value *iterable = args.args[at], *self = args.args[0];
+  const bool alone = count == 1 && args.kwargs.empty();
+  auto isOf = [&](Value* v, PyTypeObject* type) { return PyType_IsSubtype(t.typeOf(v), type); };
+  // Sets are read by their tables, whatever their __iter__ says.
+  const bool intoSet = callable == known.set || callable == known.frozenset || callable == known.update;
+  if (intoSet && (isOf(iterable, &PySet_Type) || isOf(iterable, &PyFrozenSet_Type))) return {};
+  auto named = [&] {
+    DictValue* d = t.dict();
+    for (const auto& [name, value] : args.kwargs) t.dictSet(d, t.keyOf(t.realShared(name)), value);
+    return d;
+  };
+  if (alone && callable == known.list) return lastItems(t, iterable, -1, true);
+  if (alone && (callable == known.any || callable == known.all)) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
+  if (alone && callable == known.set) return around(t, "set_of", {iterable});
+  if (callable == known.sum) {
+    Value* start = args.keyword("start");
+    if (count > 2 || args.kwargs.size() != size_t{start != nullptr} || (start && count == 2)) return {};
+    return around(t, "sum_of", {iterable, start ? start : count == 2 ? args.args[1] : t.integer(0)});
+  }
+  if (callable == known.dict) {
+    if (count != 1 || iterable->kind == Kind::Instance) return {};  // may be a mapping
+    return around(t, "dict_of", {iterable, named()});
+  }
+  Value *length, *hint;
+  const bool hinted = lengthMethods(t, iterable, length, hint);
+  if (alone && callable == known.extend && isOf(self, &PyList_Type)) return around(t, "extended", {self, iterable, length, hint});
+  if (callable == known.update && args.kwargs.empty() && isOf(self, &PySet_Type)) {
+    std::vector<Value*> rest(args.args.begin() + 2, args.args.end());
+    return around(t, "updated", {self, iterable, t.tuple(std::move(rest))});
+  }
+  if (callable != known.tuple && callable != known.sorted && callable != known.join && callable != known.frozenset) return {};
   std::vector<Value*> before(args.args.begin(), args.args.begin() + static_cast<ptrdiff_t>(at));
   std::vector<Value*> rest(args.args.begin() + static_cast<ptrdiff_t>(at) + 1, args.args.end());
-  std::vector<Value*> given{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named};
-  Value *count, *hint;
-  bool asks = callable == known.withItems[0] || callable == known.sorted || callable == known.methods[1];
-  const bool hinted = asks && lengthMethods(t, iterable, count, hint);
-  if (hinted) given.insert(given.end(), {count, hint});
-  LastCall last = around(t, hinted ? "with_hinted_items" : "with_items", std::move(given));
-  last.early = isGeneratorOrIterator(iterable) && callable != known.withItems[0] && callable != known.sorted && callable != known.methods[0];
+  std::vector<Value*> given{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named()};
+  const bool asks = hinted && (callable == known.tuple || callable == known.sorted);
+  if (asks) given.insert(given.end(), {length, hint});
+  LastCall last = around(t, asks ? "with_hinted_items" : "with_items", std::move(given));
+  last.early = callable == known.frozenset && isGeneratorOrIterator(iterable);
   return last;
 }
 

@@ -213,7 +213,9 @@ void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
 }
 
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
-  Value* iterable = itemsOfOperand(t, f.pop());
+  Value* iterable = f.pop();
+  SetValue* other = asSet(iterable);  // read by its table, whatever its __iter__ says
+  iterable = other ? other : itemsOfOperand(t, iterable);
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
   if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
   for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
