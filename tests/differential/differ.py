@@ -24,6 +24,7 @@ import collections.abc
 import contextlib
 import dataclasses
 import io
+import os
 import random
 import traceback
 import types
@@ -157,8 +158,8 @@ class Seen:
 def shown_frames(error: BaseException) -> list[Any]:
     """What a debugger would show of the program's frames: function, line, names of variables."""
     frames = list(traceback.walk_tb(error.__traceback__))
-    own = (__file__, cdynamo._torch_library.__file__)
-    return [(f.f_code.co_name, line, sorted(f.f_locals)) for f, line in frames if f.f_code.co_filename not in own]
+    others = (__file__, cdynamo._torch_library.__file__, os.path.dirname(torch.__file__))
+    return [(f.f_code.co_name, line, sorted(f.f_locals)) for f, line in frames if not f.f_code.co_filename.startswith(others)]
 
 
 def let_frames_go(error: BaseException | None, met: tuple[BaseException, ...] = ()) -> None:
