@@ -21,7 +21,6 @@ from deeper import programs
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis.internal.conjecture import engine
 
-
 engine.MAX_SHRINKING_SECONDS = 40  # instead of five minutes
 SHRUNK = 2  # failures of a batch that are made smaller; the others are told as they are
 

@@ -51,7 +51,12 @@ def build(code: CodeType) -> Setup:
         which = 1
         space["change"]()
 
-    return Setup(space["f"], lambda: space[f"arguments_{which}"](), watch=lambda: [*(space[name] for name in WATCHED), *space["class_state"]()], changes=[change])
+    return Setup(
+        space["f"],
+        lambda: space[f"arguments_{which}"](),
+        watch=lambda: [*(space[name] for name in WATCHED), *space["class_state"]()],
+        changes=[change],
+    )
 
 
 def compare(eager: list[Seen], captured: list[Seen], world: str) -> None:

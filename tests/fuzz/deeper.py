@@ -84,8 +84,14 @@ class DeepWriter(WideWriter):
         elif form == 1:
             a, b = self.name("dict") or "d", self.fresh()
             self.say(f"{b} = {a}")
-            self.say(self.one(f"{b}.update({e('dict')})", f"{b}['self'] = {a}", f"{b} |= {e('dict')}", f"{b}.setdefault('l', []).append({a}.get('l'))"))
-            self.say(self.one(f"{a}.pop('self', None)", f"for key in {a}: {b}[key] = 0", f"for key in list({a}): del {b}[key]", f"for key in {a}: {b}.pop(key)"))
+            self.say(
+                self.one(f"{b}.update({e('dict')})", f"{b}['self'] = {a}", f"{b} |= {e('dict')}", f"{b}.setdefault('l', []).append({a}.get('l'))")
+            )
+            self.say(
+                self.one(
+                    f"{a}.pop('self', None)", f"for key in {a}: {b}[key] = 0", f"for key in list({a}): del {b}[key]", f"for key in {a}: {b}.pop(key)"
+                )
+            )
             self.bind("live", b)
         elif form == 2:
             a = self.name("list") or "items"
@@ -100,10 +106,14 @@ class DeepWriter(WideWriter):
         elif form == 4:
             a = self.name("set") or "{1, 2}"
             b = self.take("set", a)
-            self.say(self.one(f"{b} |= {e('set')}", f"{b}.add({e('int')})", f"{b}.discard({e('int')})", f"for q in {b}: {b}.add(q + 9)", f"{b} -= {b}"))
+            self.say(
+                self.one(f"{b} |= {e('set')}", f"{b}.add({e('int')})", f"{b}.discard({e('int')})", f"for q in {b}: {b}.add(q + 9)", f"{b} -= {b}")
+            )
         else:
             a = self.name("box") or "o"
-            self.say(self.one(f"{a}.items = {a}.items", f"{a}.other = {a}", f"{a}.items += {a}.items[:1]", f"{a}.items, {a}.value = [1], len({a}.items)"))
+            self.say(
+                self.one(f"{a}.items = {a}.items", f"{a}.other = {a}", f"{a}.items += {a}.items[:1]", f"{a}.items, {a}.value = [1], len({a}.items)")
+            )
             self.take("live", self.one(f"copy.copy({a})", f"copy.deepcopy({a}.items)", f"[{a}, {a}.items]", f"vars({a})", f"sorted(vars({a}))"))
 
     def loop_write(self) -> None:
@@ -167,10 +177,19 @@ class DeepWriter(WideWriter):
         log = "GLIST.append(torch.is_grad_enabled())"
         self.say(f"with torch.{outer}:")
         self.depth += 1
-        self.say(self.one("pass", log, "torch.set_grad_enabled(True)", self.one("try:\n" + "    " * (self.depth + 1) + "pass\n" + "    " * self.depth + "finally: pass")))
+        self.say(
+            self.one(
+                "pass",
+                log,
+                "torch.set_grad_enabled(True)",
+                self.one("try:\n" + "    " * (self.depth + 1) + "pass\n" + "    " * self.depth + "finally: pass"),
+            )
+        )
         self.say(self.one(f"with torch.{inner}:", f"with torch.{inner}, Swallow(ValueError, IndexError) as sw:"))
         self.block(2)
-        self.inside(self.one(log, "cdynamo.graph_break()", "torch.set_grad_enabled(False)", f"GLIST.append(frozen({self.tensor_name()}).requires_grad)"))
+        self.inside(
+            self.one(log, "cdynamo.graph_break()", "torch.set_grad_enabled(False)", f"GLIST.append(frozen({self.tensor_name()}).requires_grad)")
+        )
         self.say(log)
         self.depth -= 1
         self.say(self.one(log, "torch.set_grad_enabled(True)"))
@@ -193,11 +212,21 @@ class DeepWriter(WideWriter):
         elif form == 1:
             self.say(self.one(f"{name}.size = {e('int')}", f"{name}.size += 1", f"del {name}.size", f"{name}.n -= 1"))
         elif form == 2:
-            self.take("int", self.one(f"{name}.size", f"{name}.once", f"{name}.hidden", f"type({name}).made", f"len({name}.log)", f"getattr({name}, 'volume', 4)"))
+            self.take(
+                "int",
+                self.one(f"{name}.size", f"{name}.once", f"{name}.hidden", f"type({name}).made", f"len({name}.log)", f"getattr({name}, 'volume', 4)"),
+            )
         elif form == 3:
             self.take("tensor", f"super({self.one(*SHAPES)}, {name}).area({e('tensor')})")
         elif form == 4:
-            self.say(self.one(f"{name}.area = lambda q: q", f"{name}.__class__ = {self.one(*SHAPES)}", f"vars({name}).pop('once', None)", f"{name}.log = {name}.log[:1]"))
+            self.say(
+                self.one(
+                    f"{name}.area = lambda q: q",
+                    f"{name}.__class__ = {self.one(*SHAPES)}",
+                    f"vars({name}).pop('once', None)",
+                    f"{name}.log = {name}.log[:1]",
+                )
+            )
         else:
             self.say(f"GLIST.append(({name}.log[-2:], type({name}).__mro__[1].__name__, isinstance({name}, Loud), hasattr({name}, 'hidden')))")
 
@@ -243,31 +272,89 @@ class DeepWriter(WideWriter):
             name = self.take("point", self.one(f"Point({e('int')})", f"Point({e('int')}, items={e('list')})", f"Point(b={e('float')}, a={e('int')})"))
         form = self.draw(st.integers(0, 6))
         if form == 0:
-            self.say(self.one(f"{name}.a += {e('int')}", f"{name}.items.append({e('int')})", f"{name}.b = {e('tensor')}", f"{name}.more = {e('int')}"))
+            self.say(
+                self.one(f"{name}.a += {e('int')}", f"{name}.items.append({e('int')})", f"{name}.b = {e('tensor')}", f"{name}.more = {e('int')}")
+            )
         elif form == 1:
-            self.take("point", self.one(f"{name}.moved({e('int')})", f"dataclasses.replace({name}, b={e('float')})", f"copy.copy({name})", f"Point(*dataclasses.astuple({name}))"))
+            self.take(
+                "point",
+                self.one(
+                    f"{name}.moved({e('int')})",
+                    f"dataclasses.replace({name}, b={e('float')})",
+                    f"copy.copy({name})",
+                    f"Point(*dataclasses.astuple({name}))",
+                ),
+            )
         elif form == 2:
-            self.take("bool", self.one(f"({name} == Point({e('int')}))", f"({name} is {name})", f"(Pair({e('int')}) < Pair({e('int')}, 2))", f"(Pair(1) in {{Pair(1, 0): 2}})"))
+            self.take(
+                "bool",
+                self.one(
+                    f"({name} == Point({e('int')}))",
+                    f"({name} is {name})",
+                    f"(Pair({e('int')}) < Pair({e('int')}, 2))",
+                    "(Pair(1) in {Pair(1, 0): 2})",
+                ),
+            )
         elif form == 3:
-            self.take("int", self.one(f"{name}.a", f"len({name}.items)", f"Pair({e('int')}, {e('int')}).both", f"Named({e('int')}).b", f"Named(1, {e('int')})._replace(a=4)[0]"))
+            self.take(
+                "int",
+                self.one(
+                    f"{name}.a",
+                    f"len({name}.items)",
+                    f"Pair({e('int')}, {e('int')}).both",
+                    f"Named({e('int')}).b",
+                    f"Named(1, {e('int')})._replace(a=4)[0]",
+                ),
+            )
         elif form == 4:
-            self.take("str", self.one(f"repr({name})", f"str(Pair({e('int')}))", f"repr(Named({e('int')}))", "str(Color.RED)", f"Color({e('int')}).name", "repr(dataclasses.fields(Pair)[0].name)"))
+            self.take(
+                "str",
+                self.one(
+                    f"repr({name})",
+                    f"str(Pair({e('int')}))",
+                    f"repr(Named({e('int')}))",
+                    "str(Color.RED)",
+                    f"Color({e('int')}).name",
+                    "repr(dataclasses.fields(Pair)[0].name)",
+                ),
+            )
         elif form == 5:
-            self.take("dict", self.one(f"dataclasses.asdict({name})", f"vars({name}).copy()", f"Named({e('int')})._asdict()", "{c.name: c.value for c in Color}"))
+            self.take(
+                "dict",
+                self.one(f"dataclasses.asdict({name})", f"vars({name}).copy()", f"Named({e('int')})._asdict()", "{c.name: c.value for c in Color}"),
+            )
         else:
-            self.say(self.one(f"Pair({e('int')}).a = 2", f"{name}.a, {name}.b = {name}.b, {name}.a", f"del {name}.b", f"object.__setattr__({name}, 'a', 5)"))
+            self.say(
+                self.one(
+                    f"Pair({e('int')}).a = 2", f"{name}.a, {name}.b = {name}.b, {name}.a", f"del {name}.b", f"object.__setattr__({name}, 'a', 5)"
+                )
+            )
 
     def data_match(self) -> None:
         e = self.expr
-        subject = self.one(self.name("point") or f"Point({e('int')})", f"Pair({e('int')}, {e('int')})", f"Named({e('int')})", f"[{e('int')}, {e('str')}]", f"{{'a': {e('list')}}}", self.name("shape") or "o")
+        subject = self.one(
+            self.name("point") or f"Point({e('int')})",
+            f"Pair({e('int')}, {e('int')})",
+            f"Named({e('int')})",
+            f"[{e('int')}, {e('str')}]",
+            f"{{'a': {e('list')}}}",
+            self.name("shape") or "o",
+        )
         self.say(f"match {subject}:")
         self.depth += 1
         a, b = self.fresh(), self.fresh()
         patterns = [
-            (f"Point({a}, 0.5)", "int"), (f"Point(a=1 | 2 as {a}, items=[*_, {b}])", "int"), (f"Pair({a}, {b}) if {a} > {b}", "int"),
-            (f"Pair(b=0) as {a}", "live"), (f"Named({a}, {b})", "int"), (f"({a}, 3)", "int"), (f"[int({a}), str({b})]", "int"),
-            (f"{{'a': [{a}, *{b}]}}", "int"), (f"Shape(size={a}) | Box(value={a})", "int"), (f"{{'a': {a}, **{b}}}", "list"),
-        ]  # fmt: skip
+            (f"Point({a}, 0.5)", "int"),
+            (f"Point(a=1 | 2 as {a}, items=[*_, {b}])", "int"),
+            (f"Pair({a}, {b}) if {a} > {b}", "int"),
+            (f"Pair(b=0) as {a}", "live"),
+            (f"Named({a}, {b})", "int"),
+            (f"({a}, 3)", "int"),
+            (f"[int({a}), str({b})]", "int"),
+            (f"{{'a': [{a}, *{b}]}}", "int"),
+            (f"Shape(size={a}) | Box(value={a})", "int"),
+            (f"{{'a': {a}, **{b}}}", "list"),
+        ]
         start = self.draw(st.integers(0, len(patterns) - 1))
         for pattern, bound in (patterns[start:] + patterns[:start])[: self.draw(st.integers(2, 4))]:
             self.say(f"case {pattern}:")
@@ -283,12 +370,48 @@ class DeepWriter(WideWriter):
 
     def forwarded(self) -> None:
         e = self.expr
-        fn = self.one("varied", "failing", "noted(varied)", "functools.partial(varied, 1)", "bump", f"functools.partial(functools.partial(varied, c={e('int')}), {e('int')})", "kept", "Box.clamp")
-        args = self.one(e("int"), f"{e('int')}, {e('int')}", f"*{e('list')}", f"*{e('tuple')}, **{e('dict')}", f"{e('int')}, *{e('list')}, **{{'c': {e('int')}}}", "", f"{e('int')}, b={e('int')}")
-        self.take("int", self.one(f"forward_all({fn}{', ' if args else ''}{args})", f"forward_all(forward_all, {fn}{', ' if args else ''}{args})", f"{fn}({args})", f"(lambda *a, **k: {fn}(*a, **k))({args})"))
+        fn = self.one(
+            "varied",
+            "failing",
+            "noted(varied)",
+            "functools.partial(varied, 1)",
+            "bump",
+            f"functools.partial(functools.partial(varied, c={e('int')}), {e('int')})",
+            "kept",
+            "Box.clamp",
+        )
+        args = self.one(
+            e("int"),
+            f"{e('int')}, {e('int')}",
+            f"*{e('list')}",
+            f"*{e('tuple')}, **{e('dict')}",
+            f"{e('int')}, *{e('list')}, **{{'c': {e('int')}}}",
+            "",
+            f"{e('int')}, b={e('int')}",
+        )
+        self.take(
+            "int",
+            self.one(
+                f"forward_all({fn}{', ' if args else ''}{args})",
+                f"forward_all(forward_all, {fn}{', ' if args else ''}{args})",
+                f"{fn}({args})",
+                f"(lambda *a, **k: {fn}(*a, **k))({args})",
+            ),
+        )
 
     def counter(self) -> None:
-        self.say(self.one("bump()", "GLIST.append(G)", f"bump({self.expr('int')})", f"kept({self.expr('int')})", "GDICT['calls'] = GDICT.get('calls', 0) + 1", "GDICT.setdefault('log', []).append(G)", "Shape.made += 1", "Box.kind = Box.kind + '!'"))
+        self.say(
+            self.one(
+                "bump()",
+                "GLIST.append(G)",
+                f"bump({self.expr('int')})",
+                f"kept({self.expr('int')})",
+                "GDICT['calls'] = GDICT.get('calls', 0) + 1",
+                "GDICT.setdefault('log', []).append(G)",
+                "Shape.made += 1",
+                "Box.kind = Box.kind + '!'",
+            )
+        )
 
     def nested(self) -> None:
         """Closures inside closures that write to the variables of those around them."""
@@ -305,17 +428,35 @@ class DeepWriter(WideWriter):
         self.say("def note():")
         self.depth += 1
         self.say(f"nonlocal {total}")
-        self.say(self.one(f"log.append({total})", f"{total} *= 2", f"log.append(x.add_({total}))", f"del {total}", f"cdynamo.graph_break(); log.append({total})"))
+        self.say(
+            self.one(
+                f"log.append({total})", f"{total} *= 2", f"log.append(x.add_({total}))", f"del {total}", f"cdynamo.graph_break(); log.append({total})"
+            )
+        )
         self.say(self.one("return note", f"return {total}", "return log"))
         self.depth -= 1
-        self.say(self.one("note()", "log.append(note())", f"if by > {e('int')}: note()", f"{total} -= 1", "try: note()\n" + "    " * self.depth + "finally: log.append(0)"))
+        self.say(
+            self.one(
+                "note()",
+                "log.append(note())",
+                f"if by > {e('int')}: note()",
+                f"{total} -= 1",
+                "try: note()\n" + "    " * self.depth + "finally: log.append(0)",
+            )
+        )
         self.say(self.one(f"return {total}", f"return {total}, log"))
         self.depth -= 1
         self.say(self.one(f"return add, lambda: {total}", f"return add, lambda: ({total}, log)", f"return add, (lambda v: [add(v), {total}])"))
         self.depth -= 1
         self.say(f"{a}, {b} = {made}({e('int')})")
         for _ in range(self.draw(st.integers(1, 3))):
-            self.say(self.one(f"GLIST.append({a}({self.one('', e('int'))}))", f"GLIST.append({b}({self.one('', e('int'))}))", f"[{a}(q) for q in {e('list')}[:2]]"))
+            self.say(
+                self.one(
+                    f"GLIST.append({a}({self.one('', e('int'))}))",
+                    f"GLIST.append({b}({self.one('', e('int'))}))",
+                    f"[{a}(q) for q in {e('list')}[:2]]",
+                )
+            )
         self.bind("live", a)
         self.bind("live", b)
 
@@ -325,7 +466,9 @@ class DeepWriter(WideWriter):
         e = self.expr
         self.say(f"def {name}(p, log):")
         self.depth += 1
-        loop = self.one(f"for i in range({self.one(3, 'p')}):", f"for i in {self.one('items', e('list'))}:", "i = 3\n" + "    " * self.depth + "while i:")
+        loop = self.one(
+            f"for i in range({self.one(3, 'p')}):", f"for i in {self.one('items', e('list'))}:", "i = 3\n" + "    " * self.depth + "while i:"
+        )
         self.say(loop)
         self.depth += 1
         if loop.endswith("while i:"):
@@ -333,20 +476,41 @@ class DeepWriter(WideWriter):
         self.say(self.one("try:", "try:", "with Swallow(KeyError, Oops) as sw:", "with managed(log, True):"))
         block = self.lines[-1].strip()
         self.depth += 1
-        self.say(self.one(f"if i == {e('int')}: return i", "log.append(failing(i))", f"if i > p: {self.one('break', 'continue')}", "log.append(x.sum().item())", "x.add_(i)", f"raise {self.one(*ERRORS)}(i)"))
+        self.say(
+            self.one(
+                f"if i == {e('int')}: return i",
+                "log.append(failing(i))",
+                f"if i > p: {self.one('break', 'continue')}",
+                "log.append(x.sum().item())",
+                "x.add_(i)",
+                f"raise {self.one(*ERRORS)}(i)",
+            )
+        )
         self.say(self.one("return log, i", "continue", "break", "log.append(i)", "cdynamo.graph_break()", f"if p % 2: raise {self.one(*ERRORS)}"))
         self.depth -= 1
         if block == "try:":
             form = self.draw(st.integers(0, 3))
             if form:
                 self.say(f"except {self.one('ValueError', 'Exception', '(KeyError, Oops)', 'LookupError')} as error:")
-                self.inside(self.one("log.append(error.args)", "raise", "return error", "raise KeyError(p) from error", "continue", "log.append(repr(error.__context__))"))
+                self.inside(
+                    self.one(
+                        "log.append(error.args)",
+                        "raise",
+                        "return error",
+                        "raise KeyError(p) from error",
+                        "continue",
+                        "log.append(repr(error.__context__))",
+                    )
+                )
             if form == 2:
                 self.say("else:")
                 self.inside(self.one("log.append('else')", "return 'else'", "break"))
             if form != 1:
                 self.say("finally:")
-                self.inside(f"log.append({self.one(9, 'i')})", self.one("pass", "return log", "continue", "break", "print('f')", "if i: return i", "cdynamo.graph_break()"))
+                self.inside(
+                    f"log.append({self.one(9, 'i')})",
+                    self.one("pass", "return log", "continue", "break", "print('f')", "if i: return i", "cdynamo.graph_break()"),
+                )
         self.depth -= 1
         if self.chance(40):
             self.say("else:")
@@ -354,13 +518,17 @@ class DeepWriter(WideWriter):
         self.say("return p")
         self.depth -= 1
         self.bind("live", name)
-        self.take("live", self.one(f"{name}({e('int')}, GLIST)", f"[{name}(q, []) for q in (0, 2)]", f"{name}({e('int')}, {self.name('list') or 'items'})"))
+        self.take(
+            "live", self.one(f"{name}({e('int')}, GLIST)", f"[{name}(q, []) for q in (0, 2)]", f"{name}({e('int')}, {self.name('list') or 'items'})")
+        )
 
     def piped(self) -> None:
         """A generator that is driven through another one."""
         live = self.fresh()
         e = self.expr
-        source = self.one(f"running({e('int')})", "through(running())", f"through(counted({e('int')}))", "through(through(running()))", f"through({e('list')})")
+        source = self.one(
+            f"running({e('int')})", "through(running())", f"through(counted({e('int')}))", "through(through(running()))", f"through({e('list')})"
+        )
         self.say(f"{live} = {source}")
         for _ in range(self.draw(st.integers(1, 4))):
             step = self.one("send(None)", f"send({e('int')})", "throw(ValueError('in'))", "__next__()", "close()", "throw(KeyError)")
@@ -381,13 +549,28 @@ class DeepWriter(WideWriter):
         """A block whose error a manager swallows, and what is written before it."""
         name = self.fresh("sw")
         e = self.expr
-        first = self.one(f"Swallow({self.one(*ERRORS)}, {self.one(*ERRORS)})", "Swallow(Exception)", f"Adds({self.tensor_name()}{self.one('', ', fail=True')})", "contextlib.suppress(Exception)")
+        first = self.one(
+            f"Swallow({self.one(*ERRORS)}, {self.one(*ERRORS)})",
+            "Swallow(Exception)",
+            f"Adds({self.tensor_name()}{self.one('', ', fail=True')})",
+            "contextlib.suppress(Exception)",
+        )
         self.say(f"with {self.one('', 'Swallow(KeyError) as outer, ')}{first} as {name}:")
         before = self.scope
         inside = self.scope.inside()
         self.block(3, inside)
         self.scope = inside
-        self.inside(self.one(f"raise {self.one(*ERRORS)}({e('int')})", f"failing({e('int')})", f"{self.tensor_name()}.add_(1); raise Oops('late')", f"[][{e('int')}]", "x.view(7)", "cdynamo.graph_break()", f"x @ {self.tensor_name()}"))
+        self.inside(
+            self.one(
+                f"raise {self.one(*ERRORS)}({e('int')})",
+                f"failing({e('int')})",
+                f"{self.tensor_name()}.add_(1); raise Oops('late')",
+                f"[][{e('int')}]",
+                "x.view(7)",
+                "cdynamo.graph_break()",
+                f"x @ {self.tensor_name()}",
+            )
+        )
         self.scope = before
         if first.startswith("Swallow"):
             self.say(f"GLIST.append({name}.seen)")
@@ -401,23 +584,47 @@ class DeepWriter(WideWriter):
         self.take(
             "str",
             self.one(
-                f"f'{{{i}:>{{{e('int')}}}}} {{{a}.shape}}'", f"f'{{{i}!r:*^7}}|{{{a}.dtype}}|{{{i}:+}}'", f"'{{0.value}} {{0.kind!r}} {{1[0]}}'.format({self.name('box') or 'o'}, {e('list')})",
-                f"'%(a)s %(b)05d' % {{'a': {e('list')}, 'b': {e('int')}}}", f"f'{{{a}.sum().item():.3f}}'", f"f'{{{e('float')}:8.2f}}'", f"str({a}.tolist())", f"repr({a}.detach())",
-                f"f'{{{a}}}'[:12]", f"'{{:,}}'.format({e('int')} * 1000)", f"format({e('float')}, '.1%')", f"f'{{{e('bool')}}}{{{e('list')}!s:>12}}'", f"str({a}.size())", f"f'{{{a}.mean():.2f}}'",
-                f"','.join(map(str, {e('list')}))", f"{e('str')}.replace('s', str({e('int')}))", f"{e('str')}.join({e('str')}.partition(' '))", f"ascii({e('str')}).encode().decode()",
+                f"f'{{{i}:>{{{e('int')}}}}} {{{a}.shape}}'",
+                f"f'{{{i}!r:*^7}}|{{{a}.dtype}}|{{{i}:+}}'",
+                f"'{{0.value}} {{0.kind!r}} {{1[0]}}'.format({self.name('box') or 'o'}, {e('list')})",
+                f"'%(a)s %(b)05d' % {{'a': {e('list')}, 'b': {e('int')}}}",
+                f"f'{{{a}.sum().item():.3f}}'",
+                f"f'{{{e('float')}:8.2f}}'",
+                f"str({a}.tolist())",
+                f"repr({a}.detach())",
+                f"f'{{{a}}}'[:12]",
+                f"'{{:,}}'.format({e('int')} * 1000)",
+                f"format({e('float')}, '.1%')",
+                f"f'{{{e('bool')}}}{{{e('list')}!s:>12}}'",
+                f"str({a}.size())",
+                f"f'{{{a}.mean():.2f}}'",
+                f"','.join(map(str, {e('list')}))",
+                f"{e('str')}.replace('s', str({e('int')}))",
+                f"{e('str')}.join({e('str')}.partition(' '))",
+                f"ascii({e('str')}).encode().decode()",
             ),
-        )  # fmt: skip
+        )
 
     def early(self) -> None:
         a = self.tensor_name()
         self.say(
             self.one(
-                f"print({a}.sum().item())", f"print('at', {self.expr('list')}, {a}.shape, end=';')", f"GLIST.append({a}.tolist())", f"GLIST.append(int({a}.sum()))",
-                f"print({a})", f"GLIST.append(float({a}.max()) > {self.expr('float')})", f"GLIST.append({a}.numpy().sum())", f"if {a}.sum(): GLIST.append('true')",
-                f"assert {a}.sum() == {a}.sum(), {self.expr('str')}", f"GLIST.append(bool(({a} > {self.expr('float')}).all()))", f"while {a}.sum() > 100: {a}.sub_(10)", f"GLIST.append(torch.equal({a}, {self.tensor_name()}))",
-                f"GLIST.append({self.expr('list')}[int({a}.sum()) % 2:])", f"GLIST.append(len({a}.nonzero()))",
+                f"print({a}.sum().item())",
+                f"print('at', {self.expr('list')}, {a}.shape, end=';')",
+                f"GLIST.append({a}.tolist())",
+                f"GLIST.append(int({a}.detach().sum()))",
+                f"print({a})",
+                f"GLIST.append(float({a}.detach().max()) > {self.expr('float')})",
+                f"GLIST.append({a}.numpy().sum())",
+                f"if {a}.sum(): GLIST.append('true')",
+                f"assert {a}.sum() == {a}.sum(), {self.expr('str')}",
+                f"GLIST.append(bool(({a} > {self.expr('float')}).all()))",
+                f"while {a}.sum() > 100: {a}.sub_(10)",
+                f"GLIST.append(torch.equal({a}, {self.tensor_name()}))",
+                f"GLIST.append({self.expr('list')}[int({a}.detach().sum()) % 2:])",
+                f"GLIST.append(len({a}.nonzero()))",
             )
-        )  # fmt: skip
+        )
 
 
 @st.composite

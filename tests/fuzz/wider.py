@@ -231,4 +231,3 @@ class WideWriter(Writer):
             "NET.count = 7", "NET.eval()", "NET.seen = torch.ones(3)", "Box.__len__ = lambda self: 2", "Crate.limit = 5",
         )  # fmt: skip
         return ["def change():", *(f"    {part}" for part in change.split("; ")), ""]
-
