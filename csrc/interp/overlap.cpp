@@ -43,9 +43,8 @@ bool anyOther(const CallArgs& args, Test&& test) {
 bool readsOwnViews(const CallArgs& args) { return anyOther(args, isOtherView); }
 
 bool readsOtherInputs(const CallArgs& args) {
-  return anyOther(args, [](TensorValue* self, TensorValue* other) {
-    return rootOf(self) != rootOf(other) && rootOf(self)->source && rootOf(other)->source;
-  });
+  return anyOther(
+      args, [](TensorValue* self, TensorValue* other) { return rootOf(self) != rootOf(other) && rootOf(self)->source && rootOf(other)->source; });
 }
 
 bool writesWhatItReads(const CallArgs& args) {

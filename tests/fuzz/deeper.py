@@ -467,7 +467,7 @@ class DeepWriter(WideWriter):
         self.say(f"def {name}(p, log):")
         self.depth += 1
         loop = self.one(
-            f"for i in range({self.one(3, 'p')}):", f"for i in {self.one('items', e('list'))}:", "i = 3\n" + "    " * self.depth + "while i:"
+            f"for i in range({self.one(3, 'p')}):", f"for i in {self.one('items', e('list'))}[:4]:", "i = 3\n" + "    " * self.depth + "while i:"
         )
         self.say(loop)
         self.depth += 1
@@ -619,7 +619,7 @@ class DeepWriter(WideWriter):
                 f"if {a}.sum(): GLIST.append('true')",
                 f"assert {a}.sum() == {a}.sum(), {self.expr('str')}",
                 f"GLIST.append(bool(({a} > {self.expr('float')}).all()))",
-                f"while {a}.sum() > 100: {a}.sub_(10)",
+                f"while {a}.sum() > 100: {a}.zero_()",
                 f"GLIST.append(torch.equal({a}, {self.tensor_name()}))",
                 f"GLIST.append({self.expr('list')}[int({a}.detach().sum()) % 2:])",
                 f"GLIST.append(len({a}.nonzero()))",
