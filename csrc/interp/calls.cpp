@@ -61,7 +61,7 @@ FunctionParts partsOf(Trace& t, Value* function) {
   PyObject* real = realObject(function);
   auto* fn = reinterpret_cast<PyFunctionObject*>(real);
   const Source* s = function->source;
-  if (s) t.facts.functionIs(s, real);
+  if (s && fn->func_builtins != ownBuiltins()) t.facts.functionIs(s, real);
   const Source* base = s ? s : t.sources.owned(real);
   FunctionParts parts{fn->func_code, fn->func_globals};
   parts.qualname = fn->func_qualname;
