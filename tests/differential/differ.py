@@ -165,6 +165,8 @@ def let_frames_go(error: BaseException | None, met: tuple[BaseException, ...] = 
     """Frames that a traceback names keep their locals alive; those of captured code may hold fewer."""
     if error is not None and not any(error is other for other in met):
         traceback.clear_frames(error.__traceback__)
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            frame.f_locals  # noqa: B018  a look at what is left: the dict that was made by the last one keeps nothing else
         for other in (error.__context__, error.__cause__):
             let_frames_go(other, (*met, error))
 
@@ -297,7 +299,9 @@ class Comparison:
             raise AssertionError(f"{where}: one raised, the other did not")
         self.walk(a.error, b.error, f"{where}: error")
         if not isinstance(a.error, RecursionError):
-            self.walk([frame[:2] for frame in a.shown], [frame[:2] for frame in b.shown], f"{where}: traceback")
+            # Of an unbound variable CPython tells the line, or that of the store before it, as its own code is warm or not.
+            told = 1 if isinstance(a.error, UnboundLocalError) else 2
+            self.walk([frame[:told] for frame in a.shown], [frame[:told] for frame in b.shown], f"{where}: traceback")
         for all_names, names in zip(a.shown, b.shown, strict=False):
             # A variable that is dead after a break, or inside a graph that fails, is not there any more.
             self.walk(set(names[2]) <= set(all_names[2]), True, f"{where}: variables {names} of {all_names}")

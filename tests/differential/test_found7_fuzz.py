@@ -113,4 +113,26 @@ def reshaped_input_is_put_back(x, index, log):
     return x[:, index]
 
 
+# ---- tracebacks --------------------------------------------------------------------------------------------------------
+
+
+class Looked:
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name):
+        return name
+
+    @property
+    def failing(self):
+        raise ValueError(1)
+
+
+@case(lambda: (t(3), Looked()), skip="*")
+def error_of_a_property_behind_both_hooks(x, looked):
+    x = x + 1
+    cdynamo.graph_break()
+    return x, looked.missing, looked.failing
+
+
 test_found7_fuzz = cases.as_test(__name__)
