@@ -135,4 +135,14 @@ def error_of_a_property_behind_both_hooks(x, looked):
     return x, looked.missing, looked.failing
 
 
+@case(lambda: (t(3),), skip="*")
+def error_that_is_thrown_into_a_generator_at_its_start(x):
+    def values():
+        yield x
+
+    y = x + 1
+    cdynamo.graph_break()
+    values().throw(ValueError(y.shape))
+
+
 test_found7_fuzz = cases.as_test(__name__)
