@@ -8,17 +8,24 @@ from typing import Any
 import torch
 
 
-def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+def copy_of(tensor: torch.Tensor) -> Any:
     with torch.no_grad():
-        return tensor.detach().clone()
+        return tensor.detach().clone(), _layout_of(tensor)
 
 
-def put_back(tensor: torch.Tensor, data: torch.Tensor, version: int) -> bool:
+def put_back(tensor: torch.Tensor, copy: Any, version: int) -> bool:
+    data, layout = copy
     with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        if _layout_of(tensor) != layout:
+            tensor.as_strided_(*layout)
         tensor.detach().copy_(data)
     if version >= 0:
         torch._C._autograd._unsafe_set_version_counter((tensor,), (version,))
     return True
+
+
+def _layout_of(tensor: torch.Tensor) -> Any:
+    return (tensor.size(), tensor.stride(), tensor.storage_offset()) if tensor.layout is torch.strided else None
 
 
 def torch_state() -> Any:

@@ -212,7 +212,7 @@ class Application {
     TensorValue* v = out.inner;
     t.noteTensorWrite(v);
     t.journal.set(v->meta, out.meta);
-    if (v->node && v->node->op != NodeOp::Placeholder) t.journal.set(v->node->result.tensor, out.meta);
+    if (v->node) t.journal.set(v->node->result.tensor, out.meta);
     return v;
   }
 

@@ -5,7 +5,16 @@
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
 
+// A generator that has not begun stands behind the making of its cells, which have no line.
+static int behindCells(PyCodeObject* code, int offset) {
+  const int first = code->_co_firsttraceable * (int)sizeof(_Py_CODEUNIT);
+  while (offset < first && PyCode_Addr2Line(code, offset) < 0) offset += (int)sizeof(_Py_CODEUNIT);
+  return offset;
+}
+
 PyObject* newTraceback(PyObject* next, PyCodeObject* code, PyObject* globals, int offset, int leftAt, PyObject* const* slots) {
+  offset = behindCells(code, offset);
+  leftAt = behindCells(code, leftAt);
   PyFrameObject* frame = PyFrame_New(PyThreadState_Get(), code, globals, NULL);
   if (!frame) return NULL;
   frame->f_frame->prev_instr = _PyCode_CODE(code) + leftAt / (int)sizeof(_Py_CODEUNIT);

@@ -463,8 +463,18 @@ class Driver {
     ObjectRef result = callBelowCarriers({function.get(), f.data(), f.values.size()});
     // A frame that a traceback keeps has its own cells, and lets go of them where it is cleared.
     if (f.closure && Py_REFCNT(function.get()) > 1) checkedStatus(PyFunction_SetClosure(function.get(), Py_None));
-    if (!result && polyfill) dropCarriers(1);
+    if (!result && polyfill && isShown(code)) dropCarriers(1);
     return result;
+  }
+
+  // Whether the pending exception's traceback begins with that code: what is only raised again leaves no entry.
+  static bool isShown(PyCodeObject* code) {
+    ObjectRef exception = takeException();
+    ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
+    restoreException(exception.get());
+    if (!traceback) return false;
+    ObjectRef first = ObjectRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_frame)));
+    return first.get() == reinterpret_cast<PyObject*>(code);
   }
 
   ObjectRef callBelowCarriers(PendingCall call) {

@@ -180,6 +180,13 @@ void refuseSharedArrays(Trace& t) {
         unsupported(BreakReason::NumpyCall, "a write to one of several inputs that may share memory, as one of them is a NumPy array");
 }
 
+// Nodes of inputs tell what these are at entry, not what operations made of them.
+void showInputsAtEntry(Trace& t) {
+  for (TensorValue* tensor : t.writtenTensors())
+    if (tensor->real && tensor->node && tensor->node->op == NodeOp::Placeholder)
+      CD_CHECK(readTensorMeta(tensor->real, tensor->node->result.tensor), "an input is no plain tensor any more");
+}
+
 class Capture {
  public:
   Capture(PyObject* function, const FrameInputs& inputs, PyObject* options, const std::set<std::string>& openNames)
@@ -472,6 +479,7 @@ class Capture {
     if (backend && !boolOption(backend.get(), "runs_program")) refuseSharedArrays(t);
     guardAliasing(t, emitted.objects);
     guardExistingIterators(t);
+    showInputsAtEntry(t);
     setGradEnabled(gradAtEntry);
     t.settings.restore();
     auto entry = std::make_unique<Entry>();

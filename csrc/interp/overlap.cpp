@@ -1,6 +1,9 @@
 #include "interp/overlap.h"
 
+#include <algorithm>
+
 #include "shapes/layout.h"
+#include "torch/memory.h"
 
 namespace cdynamo {
 
@@ -49,6 +52,14 @@ bool readsOtherInputs(const CallArgs& args) {
 
 bool writesWhatItReads(const CallArgs& args) {
   return anyOther(args, [](TensorValue* self, TensorValue* other) { return isOtherView(self, other) && overlaps(self->meta, other->meta); });
+}
+
+bool sharesMemory(const Trace& t, const TensorValue* input) {
+  if (!input->real) return false;
+  const void* storage = memoryOf(input->real).storage;
+  return storage && std::any_of(t.inputTensors().begin(), t.inputTensors().end(), [&](const TensorValue* other) {
+           return other->real && other->real != input->real && memoryOf(other->real).storage == storage;
+         });
 }
 
 }  // namespace cdynamo

@@ -10,5 +10,7 @@ bool readsOwnViews(const CallArgs& args);
 bool readsOtherInputs(const CallArgs& args);
 // readsOwnViews, where torch would refuse to write to it.
 bool writesWhatItReads(const CallArgs& args);
+// Whether another tensor from outside has the input's storage.
+bool sharesMemory(const Trace& t, const TensorValue* input);
 
 }  // namespace cdynamo

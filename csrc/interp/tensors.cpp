@@ -271,7 +271,7 @@ void writeOut(Trace& t, TensorValue* out, const ResultMeta& result) {
   TensorMeta after = out->meta;
   after.sizes = result.tensor.sizes;
   after.strides = result.tensor.strides;
-  if (out->node && out->node->op != NodeOp::Placeholder) t.journal.set(out->node->result.tensor, after);
+  if (out->node) t.journal.set(out->node->result.tensor, after);
   t.journal.set(out->meta, std::move(after));
 }
 
@@ -362,8 +362,10 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     bool isPart = self->base || self->viewed;
     if (!(self->meta == *after) && !(isPart && spreadGradient(t, self, *after))) {
       if (isPart) unsupported(BreakReason::ViewMetadataChange, "an in-place operation that changes more than the data of a view or its base");
+      if (self->meta.requiresGrad != after->requiresGrad && sharesMemory(t, self))
+        unsupported(BreakReason::ViewMetadataChange, "an in-place operation that gives an input, and others that share its memory, a gradient");
       t.journal.set(self->meta, *after);
-      if (self->node && self->node->op != NodeOp::Placeholder) t.journal.set(self->node->result.tensor, *after);
+      if (self->node) t.journal.set(self->node->result.tensor, *after);
     }
     if (node->result.kind == ResultMeta::Tensor) return self;
     return t.none();

@@ -166,6 +166,8 @@ def let_frames_go(error: BaseException | None, met: tuple[BaseException, ...] = 
     """Frames that a traceback names keep their locals alive; those of captured code may hold fewer."""
     if error is not None and not any(error is other for other in met):
         traceback.clear_frames(error.__traceback__)
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            frame.f_locals  # noqa: B018  a look at what is left: the dict that was made by the last one keeps nothing else
         for other in (error.__context__, error.__cause__):
             let_frames_go(other, (*met, error))
 

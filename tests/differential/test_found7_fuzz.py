@@ -12,6 +12,11 @@ cases = Cases()
 case, scenario = cases.case, cases.scenario
 
 
+def aliased():
+    x = t(3)
+    return x, x[:]
+
+
 # ---- lifetimes ---------------------------------------------------------------------------------------------------------
 
 
@@ -79,6 +84,65 @@ def errors_of_a_write_to_what_overlaps():
 @case(lambda: (t(3), t(3, 3)), graphs=3, captures=(3, 0))
 def resized_only_where_it_runs(x, y):
     return x + 1, outcome(lambda: x.clamp_(max=y))
+
+
+@case(lambda: (t(3),))
+def shape_of_what_is_made_of_a_reshaped_input(x):
+    x.unsqueeze_(0)
+    y = x * 2
+    return y.shape, y, x.shape
+
+
+@case(lambda: (t(3), t(3, grad=True)))
+def gradients_of_what_is_made_of_a_written_input(x, y):
+    x.add_(y)
+    z = x * 2
+    return z.requires_grad, z.is_leaf, z
+
+
+@case(lambda: (*aliased(), t(3, grad=True)), skip="ViewMetadataChange")
+def gradients_of_inputs_that_share_memory(x, view, y):
+    x.add_(y)
+    return view.requires_grad, x * 2, view + 1
+
+
+@case(lambda: (t(3), torch.tensor([5]), []))
+def reshaped_input_is_put_back(x, index, log):
+    x.unsqueeze_(0)
+    log.append(x.add_(1).shape)
+    return x[:, index]
+
+
+# ---- tracebacks --------------------------------------------------------------------------------------------------------
+
+
+class Looked:
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name):
+        return name
+
+    @property
+    def failing(self):
+        raise ValueError(1)
+
+
+@case(lambda: (t(3), Looked()), skip="*")
+def error_of_a_property_behind_both_hooks(x, looked):
+    x = x + 1
+    cdynamo.graph_break()
+    return x, looked.missing, looked.failing
+
+
+@case(lambda: (t(3),), skip="*")
+def error_that_is_thrown_into_a_generator_at_its_start(x):
+    def values():
+        yield x
+
+    y = x + 1
+    cdynamo.graph_break()
+    values().throw(ValueError(y.shape))
 
 
 test_found7_fuzz = cases.as_test(__name__)
