@@ -10,8 +10,22 @@ PyObject* newTraceback(PyObject* next, PyCodeObject* code, PyObject* globals, in
   if (!frame) return NULL;
   frame->f_frame->prev_instr = _PyCode_CODE(code) + leftAt / (int)sizeof(_Py_CODEUNIT);
   frame->f_frame->previous = NULL;
-  frame->f_frame->stacktop = slots ? code->co_nlocalsplus : 0;
-  for (int i = 0; slots && i < code->co_nlocalsplus; i++) frame->f_frame->localsplus[i] = Py_XNewRef(slots[i]);
+  frame->f_frame->stacktop = 0;
+  for (int i = 0; slots && i < code->co_nlocalsplus; i++) {
+    PyObject* held = Py_XNewRef(slots[i]);
+    // CPython looks into the cells of free variables without asking whether there is one.
+    if ((_PyLocals_GetKind(code->co_localspluskinds, i) & CO_FAST_FREE) && !(held && PyCell_Check(held))) {
+      PyObject* cell = PyCell_New(held);
+      Py_XDECREF(held);
+      held = cell;
+      if (!held) {
+        Py_DECREF(frame);
+        return NULL;
+      }
+    }
+    frame->f_frame->localsplus[i] = held;
+    frame->f_frame->stacktop = i + 1;
+  }
   PyObject* made = PyObject_CallFunction((PyObject*)&PyTraceBack_Type, "OOii", next, frame, offset, PyCode_Addr2Line(code, offset));
   Py_DECREF(frame);
   return made;

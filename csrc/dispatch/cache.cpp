@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/exceptions.h"
 #include "base/keep_alive.h"
 #include "base/small_vector.h"
 #include "cpython/frame_hook.h"
@@ -261,6 +262,21 @@ void CodeCache::purgeAll() {
 
 namespace {
 
+// The graph has told where in the function it failed: the frame of the code that called the graph is none of the program's.
+void hideOwnFrame(const Entry& entry) {
+  ObjectRef error = takeException();
+  ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(error.get()));
+  auto* own = reinterpret_cast<PyTracebackObject*>(traceback.get());
+  auto codeOf = [](PyTracebackObject* tb) { return Ref<PyCodeObject>::steal(PyFrame_GetCode(tb->tb_frame)); };
+  if (own && own->tb_next && PyFunction_Check(entry.function.get())) {
+    Ref<PyCodeObject> code = codeOf(own), inner = codeOf(own->tb_next);
+    const bool isOwn = reinterpret_cast<PyObject*>(code.get()) == PyFunction_GET_CODE(entry.function.get());
+    if (isOwn && PyUnicode_Compare(code->co_name, inner->co_name) == 0 && PyUnicode_Compare(code->co_filename, inner->co_filename) == 0)
+      PyException_SetTraceback(error.get(), reinterpret_cast<PyObject*>(own->tb_next));
+  }
+  restoreException(error.get());
+}
+
 PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
   FrameHookPause pause;
   KeepAlive kept(values, count);
@@ -280,7 +296,9 @@ PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {
   for (Py_ssize_t i = 0; i < graphCount; i++) PyTuple_SET_ITEM(inputs.get(), i, ObjectRef::share(values[i]).release());
   for (Py_ssize_t i = 0; i < rest; i++) PyTuple_SET_ITEM(objects.get(), i, ObjectRef::share(values[graphCount + i]).release());
   PyObject* args[] = {inputs.get(), objects.get()};
-  return PyObject_Vectorcall(entry.function.get(), args, 2, nullptr);
+  PyObject* result = PyObject_Vectorcall(entry.function.get(), args, 2, nullptr);
+  if (!result) hideOwnFrame(entry);
+  return result;
 }
 
 // Where the graph fails and something of the program would be lost by that, the call is left to CPython: null without an error.

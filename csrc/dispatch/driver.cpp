@@ -423,8 +423,8 @@ class Driver {
       ObjectRef exception = takeException();
       if (ended == ReturnTo::Attribute) noteAttribute(f, exception.get());
       ended = f.returnTo;
-      addTraceback(f, exception.get());
       const ResumeEdge* edge = f.at->raiseEdge();
+      addTraceback(f, exception.get(), edge == nullptr);
       if (edge) {
         follow(f, *edge, exception, checked(PyLong_FromLong(f.at->code->at(f.at->index).offset.value / 2)));
         return true;
@@ -438,15 +438,15 @@ class Driver {
   // Stands for C code, which has no frame.
   static bool isPolyfill(const ActiveFrame& f) { return isOwnLibrary(f.globals.get(), "__name__"); }
 
-  // The entry of this frame in the exception's traceback.
-  static void addTraceback(const ActiveFrame& f, PyObject* exception) {
+  // The entry of this frame in the exception's traceback. Its variables are shown where they stay as they are: the frame is left.
+  static void addTraceback(const ActiveFrame& f, PyObject* exception, bool isLeft) {
     if (isPolyfill(f)) return;
     const Code& code = *f.at->code;
     std::vector<PyObject*> slots(static_cast<size_t>(code.localsplusCount()), nullptr);
-    for (size_t i = 0; i < f.at->locals.size(); i++) slots[static_cast<size_t>(f.at->locals[i])] = f.values[i].get();
+    for (size_t i = 0; isLeft && i < f.at->locals.size(); i++) slots[static_cast<size_t>(f.at->locals[i])] = f.values[i].get();
     Py_ssize_t cell = 0;
     for (int slot : cellSlots(code))
-      if (f.closure) slots[static_cast<size_t>(slot)] = PyTuple_GET_ITEM(f.closure.get(), cell++);
+      if (isLeft && f.closure) slots[static_cast<size_t>(slot)] = PyTuple_GET_ITEM(f.closure.get(), cell++);
     ObjectRef next = ObjectRef::steal(PyException_GetTraceback(exception));
     const int at = code.at(f.at->index).offset.value;
     ObjectRef made = checked(newTraceback(next ? next.get() : Py_None, code.pyCode(), f.globals.get(), at, at, slots.data()));
@@ -490,7 +490,7 @@ class Driver {
     if (f.at->code->at(f.at->index).op != Op::WithExceptStart) return;
     PyObject* exception = f.values[f.values.size() - 1 - f.at->handled].get();
     if (ObjectRef::steal(PyException_GetTraceback(exception))) return;
-    addTraceback(f, exception);
+    addTraceback(f, exception, false);
   }
 
   // A function f(callee) that only calls it, in a frame that has the name and line of this one.

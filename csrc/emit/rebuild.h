@@ -100,6 +100,7 @@ class Rebuilder {
   void makeRealException(Value* v);
   void makeTraceback(Value* v);
   void addTraceback(Value* exception);
+  bool canLoad(Value* v, int depth = 0) const;  // for certain
 
   // rebuild_iterators.cpp
   void makeIterator(IteratorValue* it);

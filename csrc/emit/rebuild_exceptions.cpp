@@ -59,6 +59,27 @@ void Rebuilder::addTraceback(Value* exception) {
   a.storeAttr("__traceback__");
 }
 
+// A frame in a traceback shows what is there anyhow and what takes no code of a class to make: nothing is given up for a variable.
+bool Rebuilder::canLoad(Value* v, int depth) const {
+  constexpr int kDeepest = 4;
+  if (!v || v == t.unbound() || depth > kDeepest) return false;
+  if (isBuilt(v) || (v->kind == Kind::Real && freshTemps_.count(realObject(v)))) return true;
+  auto all = [&](const std::vector<Value*>& items) {
+    return std::all_of(items.begin(), items.end(), [&](Value* item) { return canLoad(item, depth + 1); });
+  };
+  switch (v->kind) {
+    case Kind::List: return all(as<ListValue>(v)->items);
+    case Kind::Tuple: return all(as<TupleValue>(v)->items);
+    case Kind::Dict: {
+      auto* d = as<DictValue>(v);
+      return d->type == &PyDict_Type && std::all_of(d->entries.begin(), d->entries.end(), [&](const DictEntry& e) {
+               return !e.value || (canLoad(e.value, depth + 1) && (!e.key.value || canLoad(e.key.value, depth + 1)));
+             });
+    }
+    default: return false;
+  }
+}
+
 void Rebuilder::makeTraceback(Value* v) {
   // Outermost first, up to one that is there.
   std::vector<Value*> entries;
@@ -70,14 +91,21 @@ void Rebuilder::makeTraceback(Value* v) {
   load(last);
   for (size_t i = entries.size(); i-- > 0;) {
     const Trace::TracebackEntry* entry = t.asTraceback(entries[i]);
-    // [tb_next] -> [new_traceback(tb_next, code, globals, offset, leftAt)]
+    // [tb_next] -> [new_traceback(tb_next, code, globals, offset, leftAt, slot, local, slot, local, ...)]
     a.loadConst(tracebackMaker());
     a.swap(2);
     a.loadConst(entry->code);
     a.loadConst(entry->globals);
     a.loadConst(number(entry->offset));
     a.loadConst(number(entry->leftAt));
-    a.call(5);
+    int count = 5;
+    for (size_t local = 0; local < entry->locals.size(); local++) {
+      if (!canLoad(entry->locals[local])) continue;
+      a.loadConst(number(static_cast<long long>(local)));
+      load(entry->locals[local]);
+      count += 2;
+    }
+    a.call(count);
     int slot = newTemp();
     freshTemps_[realObject(entries[i])] = slot;
     a.copyTop();

@@ -4,7 +4,7 @@
 
 namespace cdynamo {
 
-// The function new_traceback(tb_next, code, globals, offset, left_at). Borrowed.
+// The function new_traceback(tb_next, code, globals, offset, left_at, slot, local, slot, local, ...). Borrowed.
 PyObject* tracebackMaker();
 
 }  // namespace cdynamo

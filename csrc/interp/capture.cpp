@@ -441,10 +441,12 @@ class Capture {
       if (block) return skip(&t, problem.reason, problem.what + ", in " + block + ": the frame is skipped (config.break_in_blocks)");
     }
     std::string refused;
-    for (; !frames.empty() && !frames.back()->awaiting; frames.pop_back()) {
+    // The traceback of an exception shows all variables. Where one cannot be made, those that nobody reads any more are left out.
+    bool wholly = problem.reason == BreakReason::UncaughtException;
+    while (!frames.empty() && !frames.back()->awaiting) {
       try {
         t.graph.outputs.clear();
-        Suspension suspension = suspend(t, frames);
+        Suspension suspension = suspend(t, frames, wholly);
         Emitted emitted = emitSuspend(t, reinterpret_cast<PyCodeObject*>(userCode_), suspension.line, suspension.values, gradAtEntry);
         if (isTold(problem.reason, *frames.back())) sendEvent("break", breakPayload(userCode_, problem.reason, problem.what, place));
         eagerAfter_ = problem.reason == BreakReason::UserStep || problem.reason == BreakReason::LongLoop;
@@ -454,6 +456,8 @@ class Capture {
       } catch (Raised&) {
         refused = "an exception while the frame was described";
       }
+      if (!wholly) frames.pop_back();
+      wholly = false;
     }
     if (problem.reason == BreakReason::UncaughtException) return skip(&t, problem.reason, "the function raises", false);
     return skip(&t, problem.reason, refused.empty() ? problem.what : problem.what + " (not resumed: " + refused + ")");

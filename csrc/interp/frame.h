@@ -28,6 +28,7 @@ struct FrameState {
   Value* closure = nullptr;    // tuple of cells, or null
   DictValue* names = nullptr;  // class bodies: the namespace
   TracePlace* place = nullptr;
+  std::vector<PyObject*> tracebacks;  // entries for this frame in tracebacks that the trace made. Borrowed
   Signal signal = Signal::Running;
   Value* result = nullptr;   // returned or yielded
   Checkpoint atInstruction;  // state before the current instruction

@@ -169,6 +169,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
     try {
       if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr, true};
       runInstructions(t, f);
+      if (f.signal == Signal::Returned) t.noteLeft(f, f.code->at(f.ip).offset.value);
       return f.signal;
     } catch (Raised& raised) {
       if (raised.exception == here && f.generator && !f.code->handlerOf(f.ip)) {
@@ -199,7 +200,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
         throw;
       }
       if (!handled) {
-        t.noteLeft(raised.exception, f);
+        t.noteLeft(f, raisedAt(f));
         throw;
       }
       f.awaiting = false;

@@ -134,12 +134,14 @@ bool isRunByLoad(const FrameState& f) {
   return op == Op::LoadAttr || op == Op::LoadMethod;
 }
 
-void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vector<FrameState*>& frames, Suspension& out) {
+void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vector<FrameState*>& frames, bool wholly, Suspension& out) {
   const Code& code = *f.code;
   std::vector<LocalState> bound;
   std::vector<bool> stack;
-  for (Value* v : f.locals)
-    bound.push_back(!v || v->kind == Kind::Unbound ? LocalState::Unbound : isDeathVisible(t, v, frames) ? LocalState::Kept : LocalState::Bound);
+  for (Value* v : f.locals) {
+    const bool isBound = v && v->kind != Kind::Unbound;
+    bound.push_back(!isBound ? LocalState::Unbound : wholly || isDeathVisible(t, v, frames) ? LocalState::Kept : LocalState::Bound);
+  }
   if (isRunByLoad(f) && bound[0] == LocalState::Bound) bound[0] = LocalState::Kept;
   for (Value* v : f.stack) stack.push_back(v->kind != Kind::Unbound);
   ResumeChain::Frame frame;
@@ -161,15 +163,17 @@ void describeFrame(const Trace& t, FrameState& f, Value* handled, const std::vec
 
 }  // namespace
 
-Suspension suspend(Trace& t, const std::vector<FrameState*>& frames) {
+Suspension suspend(Trace& t, const std::vector<FrameState*>& frames, bool wholly) {
   FrameState& last = *frames.back();
   t.rollBack(last.atInstruction);
   last.restoreStack();
   if (t.vmapLevel > 0) unsupported(BreakReason::Unreconstructable, "a frame inside vmap");
+  if (wholly)
+    for (const FrameState* f : frames) t.noteLeft(*f, raisedAt(*f));
   Suspension made;
   made.line = last.code->lineOf(last.ip);
   for (size_t i = 0; i < frames.size(); i++)
-    describeFrame(t, *frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, made);
+    describeFrame(t, *frames[i], i + 1 < frames.size() ? frames[i + 1]->handledAtEntry : t.handledException, frames, wholly, made);
   return made;
 }
 

@@ -18,8 +18,8 @@ struct Suspension {
 std::vector<FrameState*> resumableFrames(FrameState* innermost);
 
 // Rolls the trace back to the start of the last frame's current instruction and says what the frames hold there. Throws
-// Unsupported where that cannot be said.
-Suspension suspend(Trace& t, const std::vector<FrameState*>& frames);
+// Unsupported where that cannot be said. wholly: with the variables that cannot be read any more.
+Suspension suspend(Trace& t, const std::vector<FrameState*>& frames, bool wholly);
 
 // The block in which torch._dynamo would not resume after a break at the frame's current instruction; null: none.
 const char* unresumedBlock(const FrameState& f);

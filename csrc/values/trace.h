@@ -263,18 +263,19 @@ class Trace {
   DictValue* exceptionAttributes(PyObject* exception);
   // ---- tracebacks ----
   // A traceback that the trace made is a real one, which stands for those that the runs of the capture make: it has the same line
-  // and tb_next, and a frame that nobody looks at.
+  // and tb_next, and a frame without variables that nobody looks at.
   struct TracebackEntry {
     PyObject* code;  // borrowed, as all
     PyObject* globals;
-    int32_t offset;  // of the instruction, in bytes
-    int32_t leftAt;  // of the one by which the frame was left
-    Value* next;     // tb_next
+    int32_t offset;                   // of the instruction, in bytes
+    int32_t leftAt;                   // of the one by which the frame was left
+    Value* next;                      // tb_next
+    std::vector<Value*> locals = {};  // of the frame when it was left, cells by what they hold; null: unbound. Empty: it was not left so
   };
   // The exception has passed an instruction of that frame.
-  void addTraceback(Value* exception, const FrameState& frame);
-  // And has left the frame there.
-  void noteLeft(Value* exception, const FrameState& frame);
+  void addTraceback(Value* exception, FrameState& frame);
+  // The frame is left at that offset: its variables stay as they are.
+  void noteLeft(const FrameState& frame, int32_t at);
   // exception.__traceback__: a traceback or None.
   Value* tracebackOf(Value* exception);
   // Sets it. False where value is neither.

@@ -28,13 +28,14 @@ const void* raisedKey(const Value* exception) { return isReal(exception) ? stati
 
 }  // namespace
 
-void Trace::addTraceback(Value* exception, const FrameState& f) {
+void Trace::addTraceback(Value* exception, FrameState& f) {
   // Our own library stands for C code, which has no frame. What exists outside is raised by CPython, but for what is thrown into a generator.
   if (isOwnLibrary(f.globals, "__name__") || exception->source) return;
   const int32_t at = f.code->at(f.ip).offset.value;
   TracebackEntry entry{reinterpret_cast<PyObject*>(f.code->pyCode()), f.globals, at, at, tracebackOf(exception)};
   PyObject* made = keep(checked(newTraceback(realObject(entry.next), f.code->pyCode(), f.globals, at, at, nullptr)));
   tracebackEntries_[made] = entry;
+  f.tracebacks.push_back(made);
   setTraceback(exception, realShared(made));
 }
 
@@ -46,12 +47,15 @@ int32_t raisedAt(const FrameState& f) {
   return in.offset.value;
 }
 
-void Trace::noteLeft(Value* exception, const FrameState& f) {
-  if (exception->source) return;
-  Value* traceback = tracebackOf(exception);
-  auto found = isReal(traceback) ? tracebackEntries_.find(realObject(traceback)) : tracebackEntries_.end();
-  if (found == tracebackEntries_.end() || found->second.code != reinterpret_cast<PyObject*>(f.code->pyCode())) return;
-  journal.set(found->second.leftAt, raisedAt(f));
+void Trace::noteLeft(const FrameState& f, int32_t at) {
+  for (PyObject* made : f.tracebacks) {
+    TracebackEntry& entry = tracebackEntries_.at(made);
+    journal.onRollback([&entry, before = entry] { entry = before; });
+    entry.leftAt = at;
+    entry.locals = f.locals;
+    for (Value*& v : entry.locals)
+      if (auto* cell = v && v->kind == Kind::Cell ? as<CellValue>(v) : nullptr) v = cell->loaded ? cell->contents : nullptr;
+  }
 }
 
 Value* Trace::tracebackOf(Value* exception) {

