@@ -7,6 +7,7 @@
 #include "interp/arrays.h"
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
+#include "interp/percent.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
 #include "interp/references.h"
@@ -362,39 +363,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
   }
-  if (base == 6 && ca && PyUnicode_Check(ca)) {
-    // "..." % (...): the parts as real copies, or as their text where only that is asked for.
-    if (asDict(b)) {
-      ObjectRef copy = snapshot(t, b);
-      if (!copy) unsupported(BreakReason::UnsupportedText, "% with " + describe(b));
-      return t.real(native(t, PyUnicode_Format(ca, copy.get())));
-    }
-    std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
-    ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
-    bool late = false;
-    for (size_t i = 0; i < parts.size(); i++) {
-      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) || isNumber(parts[i]) ? nullptr : snapshot(t, parts[i]);
-      if (!part) {
-        std::string format = PyUnicode_AsUTF8(ca);
-        for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
-          if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
-            unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
-        parts[i] = str(t, parts[i]);
-        PyObject* c = t.constant(parts[i]);
-        late |= !c;
-        part = ObjectRef::share(c ? c : Py_None);
-      } else {
-        parts[i] = t.real(part);
-      }
-      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
-    }
-    if (late) {
-      Value* text = lateText(t, operatorFunction("mod"), {{a, t.tuple(parts)}, {}});
-      return text ? text : throw Unsupported{BreakReason::UnsupportedOperator, "% with computed values"};
-    }
-    // What is no tuple is given as it is: a format without fields takes a list.
-    return t.real(native(t, PyUnicode_Format(ca, asTuple(b) ? args.get() : PyTuple_GET_ITEM(args.get(), 0))));
-  }
+  if (base == 6 && ca && PyUnicode_Check(ca)) return percentText(t, ca, a, b);
   const OperatorNames& names = kBinary[base];
   if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {

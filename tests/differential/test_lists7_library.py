@@ -1,5 +1,7 @@
 """Texts, errors and NumPy's functions of constants, as a reviewer of the issue's lists tried them."""
 
+import contextvars
+
 import numpy as np
 import torch
 from differ import Cases, Setup, outcome, t
@@ -73,6 +75,30 @@ def operators_between_containers_are_refused(x):
 @case(lambda: (t(3),))
 def join_names_what_it_takes(x):
     return x + 1, [outcome(f) for f in (lambda: "a".join(1), lambda: ",".join(None), lambda: ",".join([1]), lambda: ",".join(x.shape))]
+
+
+@scenario(after_change=(1, 1, 0, 1))
+def context_variable_is_read():
+    scale, unset = contextvars.ContextVar("scale", default=2), contextvars.ContextVar("unset")
+
+    def f(x):
+        return x * scale.get() + unset.get(1), scale.name, outcome(lambda: unset.get() is None)[0] if unset.get(None) is None else unset.get()
+
+    return Setup(f, lambda: (t(3),), watch=scale.get, changes=[*(lambda n=n: scale.set(n) for n in (5, 6, 7)), lambda: unset.set(t(3))])
+
+
+@scenario(skip="UnknownFunction")
+def context_variable_is_set_and_reset():
+    scale = contextvars.ContextVar("scale", default=2)
+
+    def f(x):
+        token = scale.set(scale.get() + 1)
+        try:
+            return x * scale.get()
+        finally:
+            scale.reset(token)
+
+    return Setup(f, lambda: (t(3),), watch=scale.get, changes=[lambda: scale.set(5)])
 
 
 @scenario()
