@@ -76,7 +76,7 @@ asan: build
 	@for f in cdynamo/*.py cdynamo/*.pyi; do ln -sf $(CURDIR)/$$f $(ASAN)/cdynamo/; done
 	@ln -sfn $(CURDIR)/tests $(ASAN)/tests; ln -sf $(CURDIR)/pyproject.toml $(ASAN)/
 	cd $(ASAN) && LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) $$(g++ -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  $(CURDIR)/$(PY) -m pytest -x -q -p no:cacheprovider $(ASAN_TESTS) tests
 
 clean:

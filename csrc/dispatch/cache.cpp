@@ -258,6 +258,19 @@ void CodeCache::purgeAll() {
   const std::vector<ObjectRef> kept = deadGlobals(caches);
   for (const ObjectRef& globals : kept) dead.insert(globals.get());
   for (auto& cache : caches) cache->purge(dead);
+  // Nor can a frame with such globals go on.
+  std::vector<std::shared_ptr<CodeCache>> dying;
+  std::vector<std::shared_ptr<const ResumeChain>> chains;
+  for (auto& [key, cache] : registry().caches)
+    for (auto it = cache->continuations_.begin(); it != cache->continuations_.end();) {
+      const bool gone = std::any_of(it->first->frames.begin(), it->first->frames.end(),
+                                    [&](const ResumeChain::Frame& f) { return dead.count(f.globals.get()) != 0; });
+      if (gone) {
+        chains.push_back(it->first);
+        dying.push_back(std::move(it->second));
+      }
+      it = gone ? cache->continuations_.erase(it) : std::next(it);
+    }
 }
 
 namespace {

@@ -461,6 +461,8 @@ class Driver {
     skipCode(reinterpret_cast<PyObject*>(code));
     const bool polyfill = isPolyfill(f);
     ObjectRef result = callBelowCarriers({function.get(), f.data(), f.values.size()});
+    // A frame that a traceback keeps has its own cells, and lets go of them where it is cleared.
+    if (f.closure && Py_REFCNT(function.get()) > 1) checkedStatus(PyFunction_SetClosure(function.get(), Py_None));
     if (!result && polyfill) dropCarriers(1);
     return result;
   }

@@ -454,12 +454,15 @@ class StepWriter {
     f_.a.loadConst(checked(PyLong_FromSize_t(made_->exits.size())).get());
     f_.a.buildTuple(static_cast<int>(point->stackValues + point->locals.size()) + 1);
     // The exception's traceback holds this frame: variables are not to be seen, nor live on, as they were before the handler ran.
-    if (raised)
-      for (int slot : at_.locals) {
+    if (raised) {
+      std::vector<int> ours = f_.temps;
+      for (int slot : at_.locals) ours.push_back(f_.slots[static_cast<size_t>(slot)]);
+      for (int slot : ours) {
         f_.a.loadConst(Py_None);
-        f_.a.storeFast(f_.slots[static_cast<size_t>(slot)]);
-        f_.a.deleteFast(f_.slots[static_cast<size_t>(slot)]);
+        f_.a.storeFast(slot);
+        f_.a.deleteFast(slot);
       }
+    }
     f_.a.returnValue();
     made_->exits.push_back(point);
   }

@@ -26,6 +26,14 @@ void remap(Arg& arg, const std::unordered_map<const Node*, Node*>& to) {
   for (Arg& item : arg.items) remap(item, to);
 }
 
+// An item of a result that is no tensor, or the number in a tensor: reading it does nothing else.
+bool isReading(const Node& node, PyObject* getitem) {
+  static PyObject* item = PyUnicode_InternFromString("item");
+  if (node.op == NodeOp::CallMethod) return node.target.get() == item && node.args.size() == 1;
+  return node.op == NodeOp::CallFunction && node.target.get() == getitem && node.args.size() == 2 && node.args[1].kind == Arg::Constant &&
+         PyLong_CheckExact(node.args[1].object.get()) && node.args[0].kind == Arg::NodeRef && node.args[0].node->result.kind != ResultMeta::Tensor;
+}
+
 // A grad mode that the next call changes again. The last node is left out: it stands for the end of a with statement after a break.
 void dropIdleModes(const Graph& graph, std::vector<bool>& dead) {
   PyObject* setter = importedObject("torch._C", "_set_grad_enabled");
@@ -53,9 +61,7 @@ Graph finishGraph(Graph&& traced, PyObject* getitem) {
       dead[i] = true;
       continue;
     }
-    bool removable = node.op == NodeOp::Placeholder || (node.op == NodeOp::CallFunction && node.target.get() == getitem && node.args.size() == 2 &&
-                                                        node.args[1].kind == Arg::Constant && PyLong_CheckExact(node.args[1].object.get()) &&
-                                                        node.args[0].kind == Arg::NodeRef && node.args[0].node->result.kind != ResultMeta::Tensor);
+    const bool removable = node.op == NodeOp::Placeholder || isReading(node, getitem);
     if (uses[i] || !removable) continue;
     dead[i] = true;
     forEachOperand(node, [&](const Node* n) { uses[static_cast<size_t>(n->id)]--; });

@@ -61,7 +61,7 @@ FunctionParts partsOf(Trace& t, Value* function) {
   PyObject* real = realObject(function);
   auto* fn = reinterpret_cast<PyFunctionObject*>(real);
   const Source* s = function->source;
-  if (s) t.facts.functionIs(s, real);
+  if (s && fn->func_builtins != ownBuiltins()) t.facts.functionIs(s, real);
   const Source* base = s ? s : t.sources.owned(real);
   FunctionParts parts{fn->func_code, fn->func_globals};
   parts.qualname = fn->func_qualname;
@@ -473,15 +473,26 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
   }
   if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
     ObjectRef self = checked(PyObject_GetAttrString(object, "__self__")), name = checked(PyObject_GetAttrString(object, "__name__"));
-    if (callable->source) t.identity(callable);
+    ObjectRef definer = checked(PyObject_GetAttrString(object, "__objclass__"));
+    // A new object each time, as a bound method is: what it was made of is looked at.
+    const bool looked = callable->source && !PyType_Check(self.get()) && Py_TYPE(self.get()) != &PyGetSetDescr_Type;
+    auto part = [&](const char* attribute, PyObject* value) {
+      return t.wrap(value, t.sources.attr(callable->source, checked(PyUnicode_InternFromString(attribute)).get()));
+    };
+    if (looked) {
+      t.typeOf(callable);
+      t.constant(part("__name__", name.get()));
+      t.identity(part("__objclass__", definer.get()));
+    } else if (callable->source) {
+      t.identity(callable);
+    }
     // torch.Tensor.shape.__get__, as __torch_function__ gets it.
     bool reads = Py_TYPE(self.get()) == &PyGetSetDescr_Type && PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0;
     if (reads && args.args.size() == 1 && isTensor(args.args[0]))
       return getAttr(t, args.args[0], reinterpret_cast<PyDescrObject*>(self.get())->d_name);
-    ObjectRef definer = checked(PyObject_GetAttrString(object, "__objclass__"));
     PyObject* slot = PyDict_GetItemWithError(typeDict(reinterpret_cast<PyTypeObject*>(definer.get())), name.get());
     if (slot && Py_TYPE(slot) == &PyWrapperDescr_Type) {
-      args.args.insert(args.args.begin(), pinnedValue(t, self.get()));
+      args.args.insert(args.args.begin(), looked ? part("__self__", self.get()) : pinnedValue(t, self.get()));
       return call(t, t.realShared(slot), std::move(args));
     }
     if (PyErr_Occurred()) throw PythonError();

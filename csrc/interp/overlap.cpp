@@ -27,21 +27,28 @@ bool overlaps(const TensorMeta& a, const TensorMeta& b) {
 
 template <typename Test>
 bool anyOther(const CallArgs& args, Test&& test) {
-  if (args.args.empty() || !isTensor(args.args[0])) return false;
-  auto* self = as<TensorValue>(args.args[0]);
+  Value* out = args.keyword("out");
+  Value* written = out && isTensor(out) ? out : args.args.empty() ? nullptr : args.args[0];
+  if (!written || !isTensor(written)) return false;
+  auto* self = as<TensorValue>(written);
   for (Value* v : args.args)
-    if (isTensor(v) && isOtherView(self, as<TensorValue>(v)) && test(self->meta, as<TensorValue>(v)->meta)) return true;
+    if (isTensor(v) && test(self, as<TensorValue>(v))) return true;
   for (const auto& [name, v] : args.kwargs)
-    if (isTensor(v) && isOtherView(self, as<TensorValue>(v)) && test(self->meta, as<TensorValue>(v)->meta)) return true;
+    if (isTensor(v) && test(self, as<TensorValue>(v))) return true;
   return false;
 }
 
 }  // namespace
 
-bool readsOwnViews(const CallArgs& args) {
-  return anyOther(args, [](const TensorMeta&, const TensorMeta&) { return true; });
+bool readsOwnViews(const CallArgs& args) { return anyOther(args, isOtherView); }
+
+bool readsOtherInputs(const CallArgs& args) {
+  return anyOther(
+      args, [](TensorValue* self, TensorValue* other) { return rootOf(self) != rootOf(other) && rootOf(self)->source && rootOf(other)->source; });
 }
 
-bool writesWhatItReads(const CallArgs& args) { return anyOther(args, overlaps); }
+bool writesWhatItReads(const CallArgs& args) {
+  return anyOther(args, [](TensorValue* self, TensorValue* other) { return isOtherView(self, other) && overlaps(self->meta, other->meta); });
+}
 
 }  // namespace cdynamo

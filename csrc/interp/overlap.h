@@ -4,9 +4,11 @@
 
 namespace cdynamo {
 
-// Whether an operand is the first one's memory seen through another view.
+// Whether an operand is the memory of the first one, or of out=, seen through another view.
 bool readsOwnViews(const CallArgs& args);
-// The same where torch would refuse to write to the first operand.
+// Whether one may be: both came from outside, and no guard says how their memory lies.
+bool readsOtherInputs(const CallArgs& args);
+// readsOwnViews, where torch would refuse to write to it.
 bool writesWhatItReads(const CallArgs& args);
 
 }  // namespace cdynamo

@@ -334,7 +334,8 @@ Value* recordOp(Trace& t, PyObject* target, bool isMethod, CallArgs args) {
     after = selfAfter(op);
   } catch (ShapeError& error) {
     // What is said of operands that share memory may be another thing.
-    if (readsOwnViews(args)) unsupported(BreakReason::ViewMetadataChange, "an operation on a tensor and a view of it that fails");
+    if (readsOwnViews(args) || ((args.keyword("out") || writesSelf(op)) && readsOtherInputs(args)))
+      unsupported(BreakReason::ViewMetadataChange, "an operation on a tensor and a view of it that fails");
     throw Raised{t.real(error.exception)};
   } catch (ShapeUnknown& unknown) {
     unsupported(BreakReason::DataDependentShape, unknown.reason);

@@ -230,10 +230,9 @@ bool inferByRule(const OpCall& op, ResultMeta& out) {
   return true;
 }
 
-std::optional<TensorMeta> selfAfter(const OpCall& op) {
-  const TensorMeta* self = op.args.empty() ? nullptr : tensorOf(op.args[0]);
+bool writesSelf(const OpCall& op) {
+  if (op.args.empty() || tensorOf(op.args[0]) == nullptr) return false;
   const Rule* rule = findRule(op);
-  if (self == nullptr) return std::nullopt;
   bool writes = rule != nullptr && (rule->flags & Inplace);
   if (!writes && op.isMethod) {
     const char* text = PyUnicode_AsUTF8(op.target);
@@ -243,11 +242,15 @@ std::optional<TensorMeta> selfAfter(const OpCall& op) {
   }
   for (const auto& [key, value] : op.kwargs)
     writes |= PyUnicode_CompareWithASCIIString(key.get(), "inplace") == 0 && value.kind == Arg::Constant && value.object.get() == Py_True;
+  return writes;
+}
+
+std::optional<TensorMeta> selfAfter(const OpCall& op) {
+  if (!writesSelf(op)) return std::nullopt;
   ResultMeta result;
-  if (!writes) return std::nullopt;
-  if (rule != nullptr && inferByRule(op, result)) return result.tensor;
+  if (findRule(op) != nullptr && inferByRule(op, result)) return result.tensor;
   TensorMeta after;
-  if (!writeTo(*self, op.gradEnabled && surveyCall(op).requiresGrad, op.gradEnabled, after)) return std::nullopt;
+  if (!writeTo(*tensorOf(op.args[0]), op.gradEnabled && surveyCall(op).requiresGrad, op.gradEnabled, after)) return std::nullopt;
   return after;
 }
 

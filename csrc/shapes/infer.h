@@ -43,6 +43,8 @@ ResultMeta inferByFake(const OpCall& call);
 // array of the result. A node whose result has an object is a NumPy scalar. Throws as inferResult does.
 ResultMeta inferArrays(const OpCall& call, ObjectRef& classes);
 
+// Whether it writes to its first operand.
+bool writesSelf(const OpCall& call);
 // For an operation that writes to its first operand (`add_`, operator.iadd, operator.setitem, relu(inplace=True)): that
 // operand's metadata afterwards (requires_grad and is_leaf may change). Nothing for other operations.
 std::optional<TensorMeta> selfAfter(const OpCall& call);

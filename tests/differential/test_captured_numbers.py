@@ -41,6 +41,13 @@ def a_number_as_operand(x, n):
     return x * n.sum().item()
 
 
+@captured(lambda: (t(4), counts()), lambda: (t(4, seed=5), counts(5)), ops=["sum", "mul"])
+def a_number_that_nobody_reads(x, n):
+    total = x.sum()
+    total.item()
+    return total * x
+
+
 @captured(lambda: (t(4), counts()), lambda: (t(4, seed=5), counts(5)))
 def the_number_itself(x, n):
     y = x + 1

@@ -17,9 +17,9 @@ import traceback
 from collections.abc import Callable
 
 from check import Stats, check_program, compiles
+from deeper import programs
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis.internal.conjecture import engine
-from wider import programs
 
 engine.MAX_SHRINKING_SECONDS = 40  # instead of five minutes
 SHRUNK = 2  # failures of a batch that are made smaller; the others are told as they are

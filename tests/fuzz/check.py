@@ -18,7 +18,7 @@ from programs import whole_text
 import cdynamo
 
 STEPS = (1, 2, 3, 5, 9, 14)
-WATCHED = ("G", "GLIST", "GDICT", "NET")
+WATCHED = ("G", "GLIST", "GDICT", "NET", "DEEP")
 
 
 @dataclasses.dataclass
@@ -36,7 +36,7 @@ class Stats:
 
 def compiles(program: str) -> CodeType | None:
     try:
-        return compile(whole_text(program), "<program>", "exec")
+        return compile(whole_text(program), "<program>", "exec", dont_inherit=True)
     except SyntaxError:
         return None
 
@@ -51,7 +51,12 @@ def build(code: CodeType) -> Setup:
         which = 1
         space["change"]()
 
-    return Setup(space["f"], lambda: space[f"arguments_{which}"](), watch=lambda: [space[name] for name in WATCHED], changes=[change])
+    return Setup(
+        space["f"],
+        lambda: space[f"arguments_{which}"](),
+        watch=lambda: [*(space[name] for name in WATCHED), *space["class_state"]()],
+        changes=[change],
+    )
 
 
 def compare(eager: list[Seen], captured: list[Seen], world: str) -> None:
@@ -63,7 +68,7 @@ def compare(eager: list[Seen], captured: list[Seen], world: str) -> None:
 
 
 def check_program(program: str) -> Stats:
-    code = compile(whole_text(program), "<program>", "exec")
+    code = compile(whole_text(program), "<program>", "exec", dont_inherit=True)
     case = Case("program", lambda: build(code))
     step = STEPS[sum(map(ord, program)) % len(STEPS)]
     with cdynamo.config.patch(strict=True):

@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from prelude import PRELUDE
+from prelude_more import MORE
 
 TYPES = ("int", "tensor", "list", "str", "dict", "float", "bool", "box", "tuple", "set")
 ERRORS = ("ValueError", "KeyError", "IndexError", "TypeError", "ZeroDivisionError", "Oops", "RuntimeError")
@@ -862,4 +863,4 @@ class Writer:
 
 
 def whole_text(program: str) -> str:
-    return PRELUDE + "\n\n" + program
+    return PRELUDE + MORE + "\n\n" + program

@@ -3,9 +3,6 @@ views that share memory, deques and methods of containers, generators that are d
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from hypothesis import strategies as st
 from programs import ERRORS, Writer
 
@@ -234,10 +231,3 @@ class WideWriter(Writer):
             "NET.count = 7", "NET.eval()", "NET.seen = torch.ones(3)", "Box.__len__ = lambda self: 2", "Crate.limit = 5",
         )  # fmt: skip
         return ["def change():", *(f"    {part}" for part in change.split("; ")), ""]
-
-
-@st.composite
-def programs(draw: Callable[[Any], Any]) -> str:
-    writer = WideWriter(draw)
-    writer.function()
-    return "\n".join([*writer.lines, "", "", *writer.arguments(), *writer.change()])
