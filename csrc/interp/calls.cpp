@@ -54,7 +54,7 @@ FunctionParts partsOf(Trace& t, Value* function) {
   if (function->kind == Kind::Function) {
     auto* fn = as<FunctionValue>(function);
     static PyObject* qualname = PyUnicode_InternFromString("__qualname__");
-    Value* renamed = fn->dict ? t.dictGetName(fn->dict, qualname) : nullptr;
+    Value* renamed = fn->names ? t.dictGetName(fn->names, qualname) : nullptr;
     PyObject* name = renamed ? t.constant(renamed) : nullptr;
     return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure, name ? name : reinterpret_cast<PyCodeObject*>(fn->code)->co_qualname};
   }
