@@ -12,6 +12,8 @@ import hashlib
 import re
 import types
 
+from cdynamo._own_builtins import __builtins__  # noqa: F401
+
 
 def native(function, /, *args, **kwargs):
     """Answered by the interpreter: the call, made by CPython where all arguments are constants. Breaks elsewhere."""

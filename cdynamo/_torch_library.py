@@ -6,6 +6,8 @@ import inspect
 
 import torch
 
+from cdynamo._own_builtins import __builtins__  # noqa: F401
+
 # ---- torch.autograd ----
 
 

@@ -7,4 +7,7 @@ namespace cdynamo {
 // globalsOrTypeDict[key] ("__name__" or "__module__") names one of its modules.
 bool isOwnLibrary(PyObject* globalsOrTypeDict, const char* key);
 
+// The builtins that its functions have, whatever the program makes of those of its own. Borrowed.
+PyObject* ownBuiltins();
+
 }  // namespace cdynamo

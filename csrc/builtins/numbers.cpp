@@ -161,6 +161,7 @@ void addNumberBuiltins(BuiltinTable& table) {
   for (const char* name : {"dtype", "issubdtype", "promote_types", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
                            "float16", "float32", "float64", "complex64", "complex128"})
     table.addPure((std::string("numpy.") + name).c_str());
+  for (const char* method : {"item", "tolist", "astype", "round"}) table.addPure((std::string("numpy.generic.") + method).c_str());
   addChecks(table, std::make_index_sequence<std::size(kChecks)>());
 }
 

@@ -76,6 +76,7 @@ BuiltinTable& BuiltinTable::get() {
     addClassChecks(made);
     addIntrospection(made);
     addWeakReferences(made);
+    addContextVariables(made);
     addStandIns(made);
     addEvaluation(made);
     addLazyModules(made);

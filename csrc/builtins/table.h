@@ -50,6 +50,7 @@ void addLibraryFunctions(BuiltinTable& table);
 void addClassChecks(BuiltinTable& table);
 void addIntrospection(BuiltinTable& table);
 void addWeakReferences(BuiltinTable& table);
+void addContextVariables(BuiltinTable& table);
 void addStandIns(BuiltinTable& table);
 void addEvaluation(BuiltinTable& table);
 void addLazyModules(BuiltinTable& table);

@@ -50,7 +50,8 @@ Value* makeReference(Trace& t, CallArgs& a) {
   if (v && !PyType_SUPPORTS_WEAKREFS(shownType(t, v)))
     raise(t, PyExc_TypeError, std::string("cannot create weak reference to '") + shownType(t, v)->tp_name + "' object");
   if (v && v->kind == Kind::Instance && !v->source && !as<InstanceValue>(v)->real) return referenceTo(t, as<InstanceValue>(v));
-  PyObject* object = v && v->kind == Kind::Instance && v->source ? as<InstanceValue>(v)->real.get() : nullptr;
+  auto* heap = dynamic_cast<HeapValue*>(v);
+  PyObject* object = heap && heap->source ? heap->real.get() : nullptr;
   if (!object) unsupported(BreakReason::ObjectConstruction, "making a weak reference to an object that is not known before, or with a callback");
   t.typeOf(v);
   PyObject* reference = t.keep(native(t, PyWeakref_NewRef(object, nullptr)));
@@ -86,7 +87,7 @@ bool isSameReference(Trace& t, Value* a, Value* b, bool& known) {
   Value *ofA = madeReferent(a), *ofB = madeReferent(b);
   known = !ofA != !ofB;
   if (!known) return false;
-  auto* object = as<InstanceValue>(ofA ? ofA : ofB);
+  auto* object = static_cast<HeapValue*>(ofA ? ofA : ofB);
   Value* other = ofA ? b : a;
   auto* heap = dynamic_cast<HeapValue*>(other);
   PyObject* reference = isReal(other) ? t.identity(other) : heap ? heap->real.get() : nullptr;

@@ -193,9 +193,18 @@ typedef struct {
   PyObject_HEAD PyObject* mapping;
 } MappingProxy;
 
+static PyObject* contextValue(PyObject* variable) {
+  static PyObject* missing = NULL;
+  PyObject* value = NULL;
+  if (!missing) missing = PyObject_GetAttrString((PyObject*)&PyContextToken_Type, "MISSING");
+  if (!missing || PyContextVar_Get(variable, missing, &value) < 0) PyErr_Clear();
+  return value;
+}
+
 PyObject* iteratorPart(PyObject* it, int part) {
   PyTypeObject* type = Py_TYPE(it);
   PyObject* found = NULL;
+  if (type == &PyContextVar_Type) return part == kContextValue ? contextValue(it) : NULL;
   if (type == &PyDictProxy_Type) {
     if (part == kProxyMapping) found = ((MappingProxy*)it)->mapping;
     Py_XINCREF(found);

@@ -21,6 +21,8 @@ IteratorShape iteratorShape(PyTypeObject* type);
 enum { kGeneratorHandled = -1, kGeneratorCode = -2 };
 // The only part of a mappingproxy, which is read in the same way: what it shows.
 enum { kProxyMapping = -3 };
+// The only part of a contextvars.ContextVar: what it is set to in this context, or contextvars.Token.MISSING.
+enum { kContextValue = -4 };
 
 // What else must be the same where a shape is relied on: the number of a zip's or map's iterators, whether a zip is strict; where
 // in its code a generator stands, which slots are bound, whether it handles an exception.

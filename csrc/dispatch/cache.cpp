@@ -501,10 +501,17 @@ CallOutcome CodeCache::miss(const FrameInputs& inputs, int recompileLimit) {
     for (const auto& entry : std::vector<std::shared_ptr<Entry>>(entries_)) entry->guards->addDiffering(inputs, differing_);
     CaptureOutcome outcome;
     uint64_t generation = generation_;
-    {
-      Flag capturing(capturing_);
-      CaptureScope scope;
-      outcome = captureHook()(inputs.function, inputs, options_.get(), openNames_);
+    // Tracing may import modules of the library, which change what it has read: the second attempt finds it as it stays.
+    for (bool again : {false, true}) {
+      {
+        Flag capturing(capturing_);
+        CaptureScope scope;
+        outcome = captureHook()(inputs.function, inputs, options_.get(), openNames_);
+      }
+      if (again || outcome.kind != CaptureOutcome::Kind::Install || !outcome.entry || !outcome.entry->guards) break;
+      GuardProgram& guards = *outcome.entry->guards;
+      SmallVector<PyObject*, 32> values(static_cast<uint32_t>(guards.wantedCount()), nullptr);
+      if (generation != generation_ || guards.check(inputs, values.data()) || !guards.canEverHold()) break;
     }
     if (outcome.kind == CaptureOutcome::Kind::Install) {
       std::unique_ptr<Entry> entry = std::move(outcome.entry);

@@ -64,6 +64,15 @@ void Rebuilder::callOn(PyTypeObject& type, const char* method, HeapValue* h) {
 }
 
 void Rebuilder::writeDict(DictValue* d) {
+  if (d->ofClass) {
+    for (const DictEntry& e : d->entries) {
+      if (!e.written || !e.value) continue;
+      load(e.value);
+      a.loadConst(reinterpret_cast<PyObject*>(d->ofClass));
+      a.storeAttr(e.key.constant);
+    }
+    return;
+  }
   PyTypeObject& base = PyType_IsSubtype(d->type, &PyODict_Type) ? PyODict_Type : PyDict_Type;
   // Deleted, unless it never was there.
   auto wasThere = [&](const DictEntry& e) {

@@ -493,13 +493,14 @@ void Rebuilder::makeFunction(FunctionValue* fn) {
       load(fn);
       a.storeAttr("__annotations__");
     }
-    if (!fn->dict) return;
-    for (const DictEntry& e : fn->dict->entries) {
-      if (!e.value || !e.key.constant) continue;
-      load(e.value);
-      load(fn);
-      a.storeAttr(e.key.constant);
-    }
+    for (DictValue* attributes : {fn->names, fn->dict})
+      for (size_t i = 0; attributes && i < attributes->entries.size(); i++) {
+        const DictEntry& e = attributes->entries[i];
+        if (!e.value || !e.key.constant) continue;
+        load(e.value);
+        load(fn);
+        a.storeAttr(e.key.constant);
+      }
   });
 }
 

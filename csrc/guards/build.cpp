@@ -174,14 +174,29 @@ class ProgramBuilder {
     }
   }
 
+  // An object that holds nothing of the class in which it was found: a descriptor of a builtin type, a class or static method without a closure.
+  static bool standsAlone(PyObject* object) {
+    PyTypeObject* kind = Py_TYPE(object);
+    if (kind == &PyWrapperDescr_Type || kind == &PyMethodDescr_Type || kind == &PyGetSetDescr_Type || kind == &PyMemberDescr_Type)
+      return !PyType_HasFeature(reinterpret_cast<PyDescrObject*>(object)->d_type, Py_TPFLAGS_HEAPTYPE);
+    if (kind != &PyClassMethod_Type && kind != &PyStaticMethod_Type) return false;
+    ObjectRef function = ObjectRef::steal(PyObject_GetAttrString(object, "__func__"));
+    if (!function) return PyErr_Clear(), false;
+    if (!PyFunction_Check(function.get())) return false;
+    auto* fn = reinterpret_cast<PyFunctionObject*>(function.get());
+    auto isEmpty = [](PyObject* dict) { return !dict || (PyDict_Check(dict) && PyDict_GET_SIZE(dict) == 0); };
+    return !fn->func_closure && !fn->func_defaults && !fn->func_kwdefaults && isEmpty(fn->func_annotations) && isEmpty(fn->func_dict);
+  }
+
   // What a class that can die has must not keep it alive. Where no weak reference can be made to it (a property, a static method), the fact
   // is about the class as it is now.
   void holdLookup(const Fact& fact, GuardFact& made) {
     PyObject* expected = fact.expected.get();
     auto* type = reinterpret_cast<PyTypeObject*>(fact.object.get());
-    bool leadsOn = expected && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(expected)) && PyType_IS_GC(Py_TYPE(expected));
+    bool alone = expected && standsAlone(expected);
+    bool leadsOn = expected && !alone && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(expected)) && PyType_IS_GC(Py_TYPE(expected));
     if (leadsOn && program_->mortals_.isWatched(fact.object.get()) && typeLookup(type, fact.name.get()) == expected) made.number = typeVersion(type);
-    made.expected = made.number || watches(expected) ? Held::watched(expected) : Held::identity(expected);
+    made.expected = alone ? Held::strong(expected) : made.number || watches(expected) ? Held::watched(expected) : Held::identity(expected);
   }
 
   // baseType: null where it is not known.

@@ -185,6 +185,11 @@ class Explainer {
         PyObject* iterator = fact.number > 0 ? value(fact.reg) : nullptr;
         if (iterator && !iteratorEnds(iterator, fact.number, fact.upper != 0)) names.insert(name(fact.reg));
       }
+      if (fact.kind == FactKind::TypeLookup && fact.object.get() && fact.expected.get() && !missOf(fact).empty()) {
+        // An attribute of a class.
+        Source cls{.kind = SourceKind::Pinned, .object = fact.object.get()};
+        names.insert(sourceName(&cls, program_.localNames_, program_.rootGlobals_) + "." + strOf(fact.name.get()));
+      }
       if (fact.kind != FactKind::EqualsConstant) continue;
       PyObject* constant = fact.object.get();
       if (!PyLong_CheckExact(constant) && !PyFloat_CheckExact(constant)) continue;

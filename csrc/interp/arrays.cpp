@@ -177,18 +177,31 @@ Value* record(Trace& t, PyObject* call, const CallArgs& args) {
   return arrayValueOf(t, node, classes.get(), at, tensors.empty() ? nullptr : tensors[0]);
 }
 
-// np.sqrt(2.0): a NumPy scalar of constants, made by NumPy. Null where an argument is none, or the result is no scalar.
-Value* foldScalars(Trace& t, PyObject* callable, const CallArgs& args) {
-  std::vector<PyObject*> values;
-  if (!args.kwargs.empty()) return nullptr;
-  for (Value* v : args.args) {
-    PyObject* c = isReal(v) ? t.constant(v) : nullptr;
+// np.sqrt(2.0), np.prod(x.shape): made by NumPy of constants, a scalar or a small array. Null where an argument is none.
+Value* fold(Trace& t, PyObject* callable, const CallArgs& args) {
+  auto constantOf = [&](Value* v) -> ObjectRef {
+    bool plain = isReal(v) || v->kind == Kind::List || v->kind == Kind::Tuple;
+    return plain ? snapshot(t, v) : ObjectRef();
+  };
+  ObjectRef values = checked(PyTuple_New(static_cast<Py_ssize_t>(args.args.size()))), keywords = checked(PyDict_New());
+  for (size_t i = 0; i < args.args.size(); i++) {
+    ObjectRef c = constantOf(args.args[i]);
     if (!c) return nullptr;
-    values.push_back(c);
+    PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), c.release());
   }
-  ObjectRef result = ObjectRef::steal(PyObject_Vectorcall(callable, values.data(), values.size(), nullptr));
-  if (!result) PyErr_Clear();
-  return result && isNumpyScalarType(Py_TYPE(result.get())) ? t.real(std::move(result)) : nullptr;
+  for (auto& [name, v] : args.kwargs) {
+    ObjectRef c = constantOf(v);
+    if (!c) return nullptr;
+    checkedStatus(PyDict_SetItem(keywords.get(), name, c.get()));
+  }
+  PyObject* folded = importedObject("cdynamo._numpy", "fold");
+  ObjectRef result = checked(PyObject_CallFunctionObjArgs(folded, callable, values.get(), keywords.get(), nullptr));
+  if (isNumpyScalarType(Py_TYPE(result.get()))) return t.real(std::move(result));
+  if (!PyTuple_Check(result.get())) return nullptr;
+  static PyObject* dtypeKeyword = PyUnicode_InternFromString("dtype");
+  PyObject* call = callOf(Callables, importedObject("numpy", "array"));
+  CD_CHECK(call != nullptr, "numpy.array is not known");
+  return record(t, call, {{t.realShared(PyTuple_GET_ITEM(result.get(), 0))}, {{dtypeKeyword, t.realShared(PyTuple_GET_ITEM(result.get(), 1))}}});
 }
 
 }  // namespace
@@ -206,7 +219,8 @@ Value* callNumpy(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
   for (Value* v : args.args) arrays = arrays || hasArray(v);
   for (auto& [name, v] : args.kwargs) arrays = arrays || hasArray(v);
   ObjectRef makes = checked(PyObject_GetAttrString(call, "makes"));
-  Value* folded = !arrays && makes.get() != Py_True ? foldScalars(t, callable, args) : nullptr;
+  bool linspace = callable == importedObject("numpy", "linspace");  // torch's rounds otherwise
+  Value* folded = !arrays && (makes.get() != Py_True || linspace) ? fold(t, callable, args) : nullptr;
   if (!arrays && makes.get() != Py_True && !folded) return nullptr;
   known = true;
   if (callableValue && callableValue->source) t.identity(callableValue);

@@ -5,6 +5,7 @@
 
 #include "cpython/compat.h"
 #include "interp/attribute_parts.h"
+#include "interp/class_attributes.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/stand_ins.h"
@@ -26,6 +27,12 @@ namespace {
 
 bool isMadeClass(Trace& t, Value* v) { return isReal(v) && PyType_Check(realObject(v)) && t.localClass(realObject(v)); }
 
+// Types whose objects have no attributes that could be set.
+bool isBarePrimitive(PyTypeObject* type) {
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type || type == &PyBytes_Type ||
+         type == &PyComplex_Type || type == Py_TYPE(Py_None);
+}
+
 // What calls of the function read. False for all other attributes.
 bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Value* value) {
   bool none = !value || isReal(value, Py_None);
@@ -40,6 +47,13 @@ bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Valu
     t.journal.set(fn->annotations, none ? nullptr : value);
     return true;
   }
+  if (isFunctionName(name)) {
+    bool text = name == "__name__" || name == "__qualname__";
+    if (text && (!value || !PyType_IsSubtype(t.typeOf(value), &PyUnicode_Type))) raise(t, PyExc_TypeError, name + " must be set to a string object");
+    if (!fn->names) t.journal.set(fn->names, t.dict());
+    t.dictSet(fn->names, t.keyOf(t.string(name.c_str())), value ? value : t.none());
+    return true;
+  }
   if (name == "__code__" || name == "__closure__" || name == "__globals__" || name == "__builtins__")
     unsupported(BreakReason::AttributeWrite, "setting '" + name + "' of a function");
   return false;
@@ -47,8 +61,7 @@ bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Valu
 
 // An existing function has that name or text already: guarded, and nothing to do.
 bool isKept(Trace& t, Value* function, PyObject* name, Value* value) {
-  std::string attribute = textOf(name);
-  if (attribute != "__name__" && attribute != "__qualname__" && attribute != "__doc__" && attribute != "__module__") return false;
+  if (!isFunctionName(textOf(name))) return false;
   PyObject* constant = t.constant(value);
   ObjectRef held = checked(PyObject_GetAttr(realObject(function), name));
   if (!constant || !PyUnicode_CheckExact(constant) || !PyUnicode_CheckExact(held.get()) || PyUnicode_Compare(held.get(), constant) != 0) return false;
@@ -144,8 +157,16 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         attributeError(t, object, name);
       return;
     }
+    if (object->kind == Kind::Cell && textOf(name) == "cell_contents") return t.setCell(as<CellValue>(object), value);
     if (isMadeClass(t, object)) return setClassAttr(t, reinterpret_cast<PyTypeObject*>(realObject(object)), name, value);
+    if (isReal(object) && PyType_Check(realObject(object)) && t.typeOf(object)->tp_setattro == PyType_Type.tp_setattro &&
+        setExistingClassAttr(t, reinterpret_cast<PyTypeObject*>(t.identity(object)), name, value))
+      return;
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
+    if (PyObject* c = isReal(object) ? t.constant(object) : nullptr; c && isBarePrimitive(Py_TYPE(c))) {
+      if (PyObject_GenericSetAttr(c, name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
+      CD_CHECK(false, "an attribute was set on a constant");
+    }
     if (object->kind == Kind::Tuple || object->kind == Kind::List || object->kind == Kind::Dict || object->kind == Kind::Set) {
       // No room for attributes: CPython says so in the words of the type.
       PyTypeObject* type = t.typeOf(object);

@@ -3,6 +3,7 @@
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/attribute_parts.h"
+#include "interp/class_attributes.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
 #include "interp/stand_ins.h"
@@ -27,9 +28,26 @@ std::string textOf(PyObject* name) {
 
 PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
   PyObject* found = typeLookup(type, name);
-  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type)) t.facts.typeLookup(type, name, found);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || t.localClass(type)) return found;
+  if (writtenClassAttr(t, type, name))
+    unsupported(BreakReason::UnsupportedAttribute, "attribute '" + textOf(name) + "' of a class, which the program has set");
+  if (const Source* source = changingClassAttr(t, type, name, found))
+    t.facts.typeIs(source, Py_TYPE(found));
+  else
+    t.facts.typeLookup(type, name, found);
   return found;
 }
+
+namespace {
+
+// What lookUp has found and is no descriptor.
+Value* heldByClass(Trace& t, PyTypeObject* type, PyObject* name, PyObject* found) {
+  bool plain = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type);
+  const Source* source = plain ? changingClassAttr(t, type, name, found) : nullptr;
+  return source ? t.wrap(found, source) : pinnedValue(t, found);
+}
+
+}  // namespace
 
 Value* pinnedValue(Trace& t, PyObject* object) { return t.wrap(object, t.sources.pinned(object)); }
 
@@ -48,7 +66,7 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       if (attribute == "__dict__" && !t.localClass(type)) {
         // A proxy of the dict of an existing class: what is read of it is guarded as with any dict.
         InstanceValue* proxy = makeInstance(t, reinterpret_cast<PyTypeObject*>(importedObject("cdynamo._stand_ins", "mappingproxy")));
-        t.dictSet(t.dictOf(proxy), t.keyOf(t.realShared(interned("_mapping"))), pinnedValue(t, typeDict(type)));
+        t.dictSet(t.dictOf(proxy), t.keyOf(t.realShared(interned("_mapping"))), classDict(t, type));
         return proxy;
       }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
@@ -70,6 +88,7 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
     }
     return bindDescriptor(t, onMeta, self, meta, name);
   }
+  if (Value* written = writtenClassAttr(t, type, name)) return written;
   PyObject* found = lookUp(t, type, name);
   if (found) {
     // The model's own object, which the program may write to.
@@ -77,7 +96,7 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
     if (reinterpret_cast<PyObject*>(Py_TYPE(found)) == fieldType && t.localClass(type))
       unsupported(BreakReason::UnsupportedDescriptor, "field '" + textOf(name) + "' of a named tuple made in the function");
     if (Py_TYPE(found)->tp_descr_get) return bindDescriptor(t, found, nullptr, type, name);
-    return pinnedValue(t, found);
+    return heldByClass(t, type, name, found);
   }
   if (onMeta) return bindDescriptor(t, onMeta, self, meta, name);
   return nullptr;
@@ -130,6 +149,10 @@ Value* instanceDictGet(Trace& t, Value* object, PyObject* name) {
 }  // namespace
 
 Value* genericGetAttr(Trace& t, Value* object, PyTypeObject* type, PyObject* name) {
+  if (Value* written = writtenClassAttr(t, type, name)) {
+    Value* own = instanceDictGet(t, object, name);
+    return own ? own : written;
+  }
   PyObject* d = lookUp(t, type, name);
   if (d && isDataDescriptor(d) && Py_TYPE(d)->tp_descr_get) {
     if (Value* v = bindDescriptor(t, d, object, type, name)) return v;
@@ -138,7 +161,7 @@ Value* genericGetAttr(Trace& t, Value* object, PyTypeObject* type, PyObject* nam
   if (Value* v = instanceDictGet(t, object, name)) return v;
   if (!d) return nullptr;
   if (Py_TYPE(d)->tp_descr_get) return bindDescriptor(t, d, object, type, name);
-  return pinnedValue(t, d);
+  return heldByClass(t, type, name, d);
 }
 
 namespace {
@@ -212,7 +235,7 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
     lookUp(t, base, name);
     bool onClass =
         isReal(super->self) && PyType_Check(realObject(super->self)) && realObject(super->self) == reinterpret_cast<PyObject*>(super->startType);
-    if (!Py_TYPE(found)->tp_descr_get) return pinnedValue(t, found);
+    if (!Py_TYPE(found)->tp_descr_get) return heldByClass(t, base, name, found);
     return bindDescriptor(t, found, onClass ? nullptr : super->self, super->startType, name);
   }
   return own();
@@ -235,7 +258,9 @@ SuperValue* superValue(Trace& t, Value* object) {
 Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   std::string attribute = textOf(name);
   auto* code = reinterpret_cast<PyCodeObject*>(fn->code);
-  if (fn->dict)
+  if (fn->names)
+    if (Value* v = t.dictGetName(fn->names, name)) return v;
+  if (fn->dict && !isFunctionName(attribute))
     if (Value* v = t.dictGetName(fn->dict, name)) return v;
   if (attribute == "__name__") return t.realShared(code->co_name);
   if (attribute == "__qualname__") return t.realShared(code->co_qualname);

@@ -54,14 +54,14 @@ FunctionParts partsOf(Trace& t, Value* function) {
   if (function->kind == Kind::Function) {
     auto* fn = as<FunctionValue>(function);
     static PyObject* qualname = PyUnicode_InternFromString("__qualname__");
-    Value* renamed = fn->dict ? t.dictGetName(fn->dict, qualname) : nullptr;
+    Value* renamed = fn->names ? t.dictGetName(fn->names, qualname) : nullptr;
     PyObject* name = renamed ? t.constant(renamed) : nullptr;
     return {fn->code, fn->globals, fn->defaults, fn->kwdefaults, fn->closure, name ? name : reinterpret_cast<PyCodeObject*>(fn->code)->co_qualname};
   }
   PyObject* real = realObject(function);
   auto* fn = reinterpret_cast<PyFunctionObject*>(real);
   const Source* s = function->source;
-  if (s) t.facts.functionIs(s, real);
+  if (s && fn->func_builtins != ownBuiltins()) t.facts.functionIs(s, real);
   const Source* base = s ? s : t.sources.owned(real);
   FunctionParts parts{fn->func_code, fn->func_globals};
   parts.qualname = fn->func_qualname;

@@ -76,8 +76,9 @@ ObjectRef modelFunction(Trace& t, FunctionValue* fn) {
     for (int i = 0; i < free; i++) PyTuple_SET_ITEM(cells.get(), i, checked(PyCell_New(nullptr)).release());
     checkedStatus(PyFunction_SetClosure(made.get(), cells.get()));
   }
-  if (fn->dict)
-    for (const DictEntry& e : fn->dict->entries) {
+  for (DictValue* attributes : {fn->names, fn->dict})
+    for (size_t i = 0; attributes && i < attributes->entries.size(); i++) {
+      const DictEntry& e = attributes->entries[i];
       PyObject* constant = e.value && e.key.constant ? t.constant(e.value) : nullptr;
       if (constant) checkedStatus(PyObject_SetAttr(made.get(), e.key.constant, constant));
     }

@@ -1,6 +1,7 @@
 // Stack shuffles, constants, locals, cells, globals and names.
 #include <utility>
 
+#include "base/own_library.h"
 #include "cpython/compat.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
@@ -103,6 +104,13 @@ void handleLoadFastAndClear(Trace& t, FrameState& f, const Instr& in) {
 namespace {
 
 Value* loadGlobalOrNull(Trace& t, FrameState& f, PyObject* name) {
+  if (f.builtins == ownBuiltins()) {
+    // Nothing changes what our own library means by a name.
+    PyObject* object = PyDict_GetItemWithError(f.globals, name);
+    if (!object && !PyErr_Occurred()) object = PyDict_GetItemWithError(f.builtins, name);
+    if (!object && PyErr_Occurred()) throw PythonError();
+    return object ? pinnedValue(t, object) : nullptr;
+  }
   if (Value* v = t.dictGetName(f.globalsDict, name)) return v;
   return t.dictGetName(f.builtinsDict, name);
 }

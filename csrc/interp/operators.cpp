@@ -7,6 +7,7 @@
 #include "interp/arrays.h"
 #include "interp/attribute_parts.h"
 #include "interp/intrinsics.h"
+#include "interp/percent.h"
 #include "interp/protocol.h"
 #include "interp/ranges.h"
 #include "interp/references.h"
@@ -204,6 +205,32 @@ void refuseOwnMethod(Trace& t, Value* v, const char* name) {
   unsupported(BreakReason::UnsupportedOperator, std::string(name) + " of " + describe(v));
 }
 
+// A NumPy scalar on the left of a tensor leaves the operation to the tensor, which takes it for the number that it is.
+Value* plainNumber(Trace& t, Value* v, bool refuses) {
+  PyObject* scalar = isReal(v) && isNumpyScalarType(Py_TYPE(realObject(v))) ? t.constant(v) : nullptr;
+  if (!scalar) return v;
+  ObjectRef number = checked(PyObject_CallMethod(scalar, "item", nullptr));
+  bool known = PyFloat_CheckExact(number.get()) || PyLong_CheckExact(number.get());
+  if (refuses || !known) unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
+  return t.real(std::move(number));
+}
+
+// An empty object of the value's type where it is a builtin one whose refusals name types only; null: any other.
+ObjectRef blankOf(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  for (PyTypeObject* known :
+       {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PyLong_Type, &PyFloat_Type, &PyUnicode_Type})
+    if (type == known) return checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
+  return {};
+}
+
+// [1] + (1,): raises what CPython says of these types.
+void refuseByTypes(Trace& t, int op, Value* a, Value* b) {
+  ObjectRef left = blankOf(t, a), right = left ? blankOf(t, b) : ObjectRef();
+  if (!right || Py_TYPE(left.get()) == Py_TYPE(right.get())) return;
+  if (!ObjectRef::steal(nativeBinary(op, left.get(), right.get()))) raiseCurrent(t);
+}
+
 [[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
   const char* symbol = kBinary[op % kInplace].symbol;
   bool inplace = op >= kInplace;
@@ -301,9 +328,9 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     if (Value* core = coreUnless(t, a, {kBinary[base].method})) a = core;
   if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance)
     return arrayOperator(t, inplace && isArray(a) ? inplaceName(op) : kBinary[base].function, {a, b});
-  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
-    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
-  if (isTensor(a) || isTensor(b)) {
+  if (isTensor(b)) a = plainNumber(t, a, base == 4 || isOverridden(t, CallArgs{{a, b}, {}}));
+  bool formats = base == 6 && isReal(a) && PyUnicode_Check(realObject(a));  // "%s" % x
+  if ((isTensor(a) || isTensor(b)) && !formats) {
     if (inplace && isTensor(a) && isOverridden(t, CallArgs{{a, b}, {}}))
       if (Value* v = overriddenBinary(t, inplaceMethod(op), nullptr, a, b)) return v;
     if (Value* v = overriddenBinary(t, kBinary[base].method, kBinary[base].reflected, a, b)) return v;
@@ -324,7 +351,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   if (isNumber(a) || isNumber(b))
     if (Value* v = numberOp(t, base, a, b)) return v;
   PyObject* ca = a->kind == Kind::List || a->kind == Kind::Dict || isNumber(a) ? nullptr : t.constant(a);
-  PyObject* cb = ca && !isNumber(b) ? t.constant(b) : nullptr;
+  PyObject* cb = ca && !isNumber(b) && !isTensor(b) ? t.constant(b) : nullptr;
   if (ca && cb && (t.localClass(ca) || t.localClass(cb)))
     unsupported(BreakReason::UnsupportedOperator, "an operator on a class that the program made");
   if (ca && cb) {
@@ -336,39 +363,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       (isContainer(a) || isContainer(b) || a->kind == Kind::DictView || b->kind == Kind::DictView)) {
     if (Value* v = containerOp(t, op, a, b)) return v;
   }
-  if (base == 6 && ca && PyUnicode_Check(ca)) {
-    // "..." % (...): the parts as real copies, or as their text where only that is asked for.
-    if (asDict(b)) {
-      ObjectRef copy = snapshot(t, b);
-      if (!copy) unsupported(BreakReason::UnsupportedText, "% with " + describe(b));
-      return t.real(native(t, PyUnicode_Format(ca, copy.get())));
-    }
-    std::vector<Value*> parts = asTuple(b) ? itemsOf(t, b) : std::vector<Value*>{b};
-    ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
-    bool late = false;
-    for (size_t i = 0; i < parts.size(); i++) {
-      ObjectRef part = isTensor(parts[i]) || isLateText(parts[i]) || isNumber(parts[i]) ? nullptr : snapshot(t, parts[i]);
-      if (!part) {
-        std::string format = PyUnicode_AsUTF8(ca);
-        for (size_t at = format.find('%'); at != std::string::npos; at = format.find('%', at + 2))
-          if (at + 1 >= format.size() || (format[at + 1] != 's' && format[at + 1] != '%'))
-            unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
-        parts[i] = str(t, parts[i]);
-        PyObject* c = t.constant(parts[i]);
-        late |= !c;
-        part = ObjectRef::share(c ? c : Py_None);
-      } else {
-        parts[i] = t.real(part);
-      }
-      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), part.release());
-    }
-    if (late) {
-      Value* text = lateText(t, operatorFunction("mod"), {{a, t.tuple(parts)}, {}});
-      return text ? text : throw Unsupported{BreakReason::UnsupportedOperator, "% with computed values"};
-    }
-    // What is no tuple is given as it is: a format without fields takes a list.
-    return t.real(native(t, PyUnicode_Format(ca, asTuple(b) ? args.get() : PyTuple_GET_ITEM(args.get(), 0))));
-  }
+  if (base == 6 && ca && PyUnicode_Check(ca)) return percentText(t, ca, a, b);
   const OperatorNames& names = kBinary[base];
   if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {
@@ -396,6 +391,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     badOperands(t, op, a, b);
   }
   if (isReal(a) && isReal(b)) unsupported(BreakReason::UnsupportedOperator, std::string(names.symbol) + " on " + describe(a) + " and " + describe(b));
+  if (!inplace) refuseByTypes(t, op, a, b);
   refuseOwnMethod(t, a, names.method);
   refuseOwnMethod(t, b, names.reflected);
   badOperands(t, op, a, b);
@@ -496,8 +492,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (isTensor(a) || isTensor(b))
     if (Value* v = overriddenBinary(t, kCompareMethod[op], kCompareMethod[kSwapped[op]], a, b)) return v;
   if ((isArray(a) || isArray(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) return arrayOperator(t, kCompareFunction[op], {a, b});
-  if (isTensor(b) && isReal(a) && isNumpyScalarType(Py_TYPE(realObject(a))))
-    unsupported(BreakReason::NumpyCall, "a NumPy scalar on the left of a tensor");
+  if (isTensor(b)) a = plainNumber(t, a, false);
   if ((isTensor(a) || isTensor(b)) && a->kind != Kind::Instance && b->kind != Kind::Instance) {
     Value* other = isTensor(a) ? b : a;
     if ((op == Py_EQ || op == Py_NE) && !isTensor(other) && !isOpen(other) && !isNumber(other) && !t.isConstant(other)) return t.boolean(op == Py_NE);

@@ -57,7 +57,7 @@ class Reach {
       case Kind::Cell: return add(as<CellValue>(v)->contents);
       case Kind::Function: {
         auto* fn = as<FunctionValue>(v);
-        add(fn->closure), add(fn->defaults), add(fn->kwdefaults), add(fn->dict);
+        add(fn->closure), add(fn->defaults), add(fn->kwdefaults), add(fn->dict), add(fn->names);
         return;
       }
       case Kind::BoundMethod: return add(as<BoundMethodValue>(v)->function), add(as<BoundMethodValue>(v)->self);

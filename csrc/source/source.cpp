@@ -1,6 +1,7 @@
 #include "source/source.h"
 
 #include "base/error.h"
+#include "cpython/iterators.h"
 #include "source/quiet_text.h"
 
 namespace cdynamo {
@@ -129,7 +130,9 @@ std::string sourceName(const Source* s, const std::vector<std::string>& localNam
       return part(s->base) + signs[s->index] + part(s->other);
     }
     case SourceKind::IteratorItem: return "___item(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
-    case SourceKind::IteratorPart: return "___part(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
+    case SourceKind::IteratorPart:
+      if (s->index == kContextValue) return sourceName(s->base, localNames, rootGlobals) + ".get()";
+      return "___part(" + sourceName(s->base, localNames, rootGlobals) + ", " + std::to_string(s->index) + ")";
     case SourceKind::NumberTensor:
     case SourceKind::ArrayTensor: return sourceName(s->base, localNames, rootGlobals);
     case SourceKind::TupleWith:

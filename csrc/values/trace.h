@@ -159,6 +159,9 @@ class Trace {
   }
   LocalClass* localClass(PyTypeObject* type) const { return localClass(reinterpret_cast<PyObject*>(type)); }
 
+  // Existing classes that attributes were set on.
+  std::unordered_set<PyTypeObject*> writtenClasses;
+
   // ---- writing ----
   uint64_t writes = 0;       // how often something was written to
   void touch(HeapValue* v);  // marks as mutated, journaled

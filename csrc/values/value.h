@@ -156,6 +156,7 @@ struct DictValue final : HeapValue {
   Value* defaultFactory = nullptr;
   DictValue* attributes = nullptr;  // of an OrderedDict: its own __dict__, made on first use
   HeapValue* instance = nullptr;    // of an instance that the trace made: whose __dict__ this is
+  PyTypeObject* ofClass = nullptr;  // the existing class whose namespace this is; borrowed
   // Another number after each insertion and each deletion; the dict is complete.
   int64_t state() const { return 2 * static_cast<int64_t>(entries.size()) - static_cast<int64_t>(live); }
 };
@@ -204,8 +205,9 @@ struct FunctionValue final : HeapValue {
   Value* defaults = nullptr;    // tuple
   Value* kwdefaults = nullptr;  // dict
   Value* annotations = nullptr;
-  Value* closure = nullptr;   // tuple of cells
-  DictValue* dict = nullptr;  // attributes set on it (functools.wraps)
+  Value* closure = nullptr;    // tuple of cells
+  DictValue* dict = nullptr;   // attributes set on it (functools.wraps)
+  DictValue* names = nullptr;  // __name__, __qualname__, __module__ and __doc__ that were set
 };
 
 struct BoundMethodValue final : Value {

@@ -381,7 +381,7 @@ def exception_in_forward():
     return trained(f, (3,))
 
 
-@scenario(after_change=(1, 1))
+@scenario(after_change=(1, 0))
 def constants_of_the_context_are_guarded():
     class Config:
         factor = 2

@@ -533,7 +533,7 @@ def class_attribute_written(x):
     return x * Base.shared[0], Base.__name__, Base.__mro__[-1], type(Base())
 
 
-@scenario(skip="AttributeWrite")
+@scenario(captures=(1, 1))
 def class_attribute_counter():
     class A:
         n = 0

@@ -149,7 +149,7 @@ def a_context_variable():
     return Setup(f, lambda: (t(3),), watch=lambda: var.get(), changes=[lambda: var.set(4)])
 
 
-@scenario(skip="*")
+@scenario(after_change=(1,))
 def a_context_variable_without_a_value():
     var = contextvars.ContextVar("var")
 

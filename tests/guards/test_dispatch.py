@@ -412,7 +412,7 @@ def test_new_capture_whose_guards_fail(C, hook):
     C.configure(strict=False, on_engine_error=lambda *a: None)
     compiled.reset()
     assert compiled(1) == 1 and compiled(1) == 1
-    assert hook.calls == 2
+    assert hook.calls == 4  # each is tried twice: the first attempt may have changed what it relied on, by an import
 
 
 def test_inside_a_capture_everything_is_eager(C, hook):
