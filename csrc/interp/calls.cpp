@@ -616,6 +616,9 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     }
   } else if (!thrown) {
     f.push(sent);
+  } else if (thrown->source && f.code->handlerOf(f.ip)) {
+    // Its traceback gets an entry, which CPython has to make.
+    unsupported(BreakReason::ExceptionTraceback, "throwing an exception that exists into a generator that may catch it");
   }
   g->started = true;
   g->running = true;

@@ -145,4 +145,18 @@ def error_that_is_thrown_into_a_generator_at_its_start(x):
     values().throw(ValueError(y.shape))
 
 
+@case(lambda: (t(3), ValueError(1)), skip="ExceptionTraceback")
+def existing_error_that_is_thrown_into_a_generator(x, error):
+    def values():
+        try:
+            yield x + 1
+        except KeyError:
+            pass
+
+    held = values()
+    y = next(held)
+    held.throw(error)
+    return y
+
+
 test_found7_fuzz = cases.as_test(__name__)
