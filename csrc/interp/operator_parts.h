@@ -1,0 +1,12 @@
+// What operators and comparisons share.
+#pragma once
+#include "interp/protocol.h"
+
+namespace cdynamo {
+
+// The special method found on the type, called with self and other; null where missing or NotImplemented.
+Value* trySpecial(Trace& t, Value* self, const char* name, Value* other);
+// A NumPy scalar on the left of a tensor leaves the operation to the tensor, which takes it for the number that it is.
+Value* plainNumber(Trace& t, Value* v, bool refuses);
+
+}  // namespace cdynamo
