@@ -165,6 +165,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
   f.signal = Signal::Running;
   // Such a place has no instruction that can be left to CPython.
   const Value* const here = thrown;
+  bool entering = thrown != nullptr;
   for (;;) {
     try {
       if (thrown) throw Raised{std::exchange(thrown, nullptr), nullptr, true};
@@ -172,7 +173,7 @@ Signal run(Trace& t, FrameState& f, Value* thrown) {
       if (f.signal == Signal::Returned) t.noteLeft(f, f.code->at(f.ip).offset.value);
       return f.signal;
     } catch (Raised& raised) {
-      if (raised.exception == here && f.generator && !f.code->handlerOf(f.ip)) {
+      if (std::exchange(entering, false) && f.generator && !f.code->handlerOf(f.ip)) {
         // The instruction that threw it into the generator is what raises it.
         t.addTraceback(raised.exception, f);
         throw;

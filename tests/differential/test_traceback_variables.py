@@ -93,6 +93,23 @@ def through_a_generator(x):
 
 
 @shown
+def thrown_into_a_generator_that_lets_it_pass(x):
+    def turns():
+        for j in range(3):
+            try:
+                yield j
+            except KeyError:
+                j -= 1
+
+    g = turns()
+    next(g)
+    try:
+        g.throw(ValueError(next(g)))
+    except ValueError as error:
+        return x + 1, error
+
+
+@shown
 def twice_in_one_frame(x):
     try:
         try:
