@@ -106,6 +106,7 @@ def thrown_into_a_generator_that_lets_it_pass(x):
     try:
         g.throw(ValueError(next(g)))
     except ValueError as error:
+        g = "a generator is not made for the sake of a traceback"
         return x + 1, error
 
 
