@@ -53,7 +53,7 @@ class Holders {
     }
   }
 
-  static bool refersTo(Value* other, const Value* v) {
+  bool refersTo(Value* other, const Value* v) const {
     switch (other->kind) {
       case Kind::List: return holds(as<ListValue>(other)->items, v);
       case Kind::Tuple: return holds(as<TupleValue>(other)->items, v);
@@ -77,7 +77,7 @@ class Holders {
       }
       case Kind::Generator: {
         auto* g = as<GeneratorValue>(other);
-        return !g->finished && g->frame && (holds(g->frame->locals, v) || holds(g->frame->stack, v));
+        return !g->finished && g->frame && ((g->frame != dyingFrame_ && holds(g->frame->locals, v)) || holds(g->frame->stack, v));
       }
       default: return false;
     }

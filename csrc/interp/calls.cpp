@@ -9,6 +9,7 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
+#include "interp/lifetimes.h"
 #include "interp/protocol.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -591,6 +592,7 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     t.journal.set(f.result, nullptr);
     return nullptr;
   }
+  if (!g->started && sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started " + kind);
   t.touch(g);
   // The frame changes as it runs: what a rollback needs is a copy of its moving parts.
   t.journal.onRollback([&t, below = t.handledBelow.size(), handling = t.handledException, g, &f, locals = f.locals, stack = f.stack, ip = f.ip,
@@ -607,16 +609,14 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
     t.handledException = handling;
     t.handledBelow.resize(below);
   });
-  if (!g->started) {
-    if (sent && !isReal(sent, Py_None)) raise(t, PyExc_TypeError, "can't send non-None value to a just-started " + kind);
-    if (thrown) {
-      g->finished = true;
-      t.addTraceback(thrown, f);
-      throw Raised{thrown, nullptr, true};
-    }
-  } else if (!thrown) {
+  if (!g->started && thrown) {
+    g->finished = true;
+    t.addTraceback(thrown, f);
+    throw Raised{thrown, nullptr, true};
+  }
+  if (g->started && !thrown) {
     f.push(sent);
-  } else if (thrown->source && f.code->handlerOf(f.ip)) {
+  } else if (thrown && thrown->source && f.code->handlerOf(f.ip)) {
     // Its traceback gets an entry, which CPython has to make.
     unsupported(BreakReason::ExceptionTraceback, "throwing an exception that exists into a generator that may catch it");
   }
@@ -647,6 +647,9 @@ Value* resumeGenerator(Trace& t, GeneratorValue* g, Value* sent, Value* thrown) 
   leave();
   g->running = false;
   if (signal == Signal::Yielded) return f.result;
+  // What dies with its frame dies here: CPython has to resume it.
+  for (Value* v : f.locals)
+    if (v && v != f.result) checkLetGo(t, v, &f);
   g->finished = true;
   return nullptr;
 }

@@ -159,4 +159,42 @@ def existing_error_that_is_thrown_into_a_generator(x, error):
     return y
 
 
+@case(lambda: (t(3),), skip="*")
+def locals_that_die_with_a_generator(x):
+    class Told:
+        def __init__(self, log):
+            self.log = log
+
+        def __del__(self):
+            self.log.append("gone")
+
+    def turns(log):
+        for j in range(2):
+            held = Told(log)  # noqa: F841
+            yield j
+
+    log = []
+    log.append([j for j in turns(log)])
+    for j in turns(log):
+        x = x + j
+    log.append("after")
+    return x, log
+
+
+@case(lambda: (t(3),), skip="*")
+def sent_to_before_it_began_and_after_a_break(x):
+    def turns():
+        yield 1
+        yield 2
+
+    held, log = turns(), []
+    cdynamo.graph_break()
+    for _ in range(2):
+        try:
+            held.send(1)
+        except TypeError as error:
+            log.append(error.args)
+    return x + 1, log, list(held)
+
+
 test_found7_fuzz = cases.as_test(__name__)
