@@ -82,6 +82,8 @@ Value* draw(Trace& t, CallArgs& a) {
   if (!self || !self->real || !self->source || t.typeOf(self) != generatorClass())
     unsupported(BreakReason::RandomCall, std::string("random.") + name + "() of a generator made in the function, or of a subclass");
   checkOwnSource(t, self);
+  // The call is made before anything that the program did, and may ask for another method.
+  if (t.writtenClasses.count(generatorClass())) unsupported(BreakReason::RandomCall, "a random number after an attribute of its class was set");
   if (t.earlyCalls().size() >= kMostDraws) unsupported(BreakReason::RandomCall, "very many random numbers");
   std::vector<Value*> args{self};
   std::vector<PyObject*> constants;
