@@ -286,4 +286,19 @@ def a_generator_in_the_function(x):
     return x + torch.rand(3, generator=g), g.initial_seed()
 
 
+class Nothing:
+    def __call__(self, *args):
+        return 0.0
+
+
+@case(lambda: (t(3),), skip="RandomCall")
+def a_method_of_its_class_is_another_one_for_a_while(x):
+    before = random.Random.__dict__["gammavariate"]
+    random.Random.gammavariate = Nothing()
+    try:
+        return x + random.betavariate(2.0, 3.0)  # which asks for that method
+    finally:
+        random.Random.gammavariate = before
+
+
 test = cases.as_test(__name__)
