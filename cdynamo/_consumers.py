@@ -6,7 +6,7 @@ import operator
 import sys
 
 from cdynamo._library import _missing
-from cdynamo._own_builtins import __builtins__  # noqa: F401
+from cdynamo._own_builtins import __builtins__  # type: ignore[attr-defined,no-redef] # noqa: F401
 
 
 def items_of(iterable):

@@ -11,7 +11,7 @@ import types
 import typing
 
 from cdynamo import _C
-from cdynamo._own_builtins import __builtins__  # noqa: F401
+from cdynamo._own_builtins import __builtins__  # type: ignore[attr-defined,no-redef] # noqa: F401
 from cdynamo._stand_ins import native
 
 _missing = object()

@@ -12,7 +12,7 @@ import hashlib
 import re
 import types
 
-from cdynamo._own_builtins import __builtins__  # noqa: F401
+from cdynamo._own_builtins import __builtins__  # type: ignore[attr-defined,no-redef] # noqa: F401
 
 
 def native(function, /, *args, **kwargs):

@@ -6,7 +6,7 @@ import inspect
 
 import torch
 
-from cdynamo._own_builtins import __builtins__  # noqa: F401
+from cdynamo._own_builtins import __builtins__  # type: ignore[attr-defined,no-redef] # noqa: F401
 
 # ---- torch.autograd ----
 

@@ -66,7 +66,7 @@ from cdynamo._library import (  # noqa: F401
     slice_reduce,
     unwrap,
 )
-from cdynamo._own_builtins import __builtins__  # noqa: F401
+from cdynamo._own_builtins import __builtins__  # type: ignore[attr-defined,no-redef] # noqa: F401
 from cdynamo._stand_ins import (  # noqa: F401
     HASH,
     RLock,
