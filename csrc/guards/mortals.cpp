@@ -109,6 +109,13 @@ bool Mortals::canDie(PyObject* object) {
   return !isHeldByModule(object, itemOf(typeDict(cls), moduleName), reinterpret_cast<PyHeapTypeObject*>(cls)->ht_qualname);
 }
 
+bool Mortals::keepsAlive(PyObject* object) {
+  if (!PyTuple_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
+    if (PyObject* item = PyTuple_GET_ITEM(object, i); canDie(item) || keepsAlive(item)) return true;
+  return false;
+}
+
 void Mortals::watch(PyObject* object) {
   if (isWatched(object)) return;
   if (!onDeath_) {

@@ -12,6 +12,8 @@ class Mortals {
  public:
   // False for what lives as long as its module does, and for what no weak reference can be made to.
   static bool canDie(PyObject* object);
+  // A tuple, to which no weak reference can be made, with something inside that can die: who keeps it keeps that alive.
+  static bool keepsAlive(PyObject* object);
 
   // Throws PythonError.
   void watch(PyObject* object);

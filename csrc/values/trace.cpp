@@ -6,6 +6,7 @@
 #include "cpython/classes.h"
 #include "cpython/compat.h"
 #include "cpython/iterators.h"
+#include "guards/mortals.h"
 #include "interp/frame.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -191,7 +192,11 @@ Value* Trace::twinOf(PyObject* object, const Source* source) {
   auto found = twins_.find(object);
   if (found == twins_.end()) return nullptr;
   Value* twin = found->second;
-  if (twin->source && source && twin->source != source) facts.sameObject(source, twin->source);
+  if (!twin->source || !source || twin->source == source) return twin;
+  // Guards name the keys of a dict or set by what is in them. That it is this very tuple could only be said by keeping it.
+  if ((source->kind == SourceKind::Pinned || twin->source->kind == SourceKind::Pinned) && Mortals::keepsAlive(object))
+    unsupported(BreakReason::HashOrCompare, "a tuple with objects in it, which is a key and also held elsewhere");
+  facts.sameObject(source, twin->source);
   return twin;
 }
 

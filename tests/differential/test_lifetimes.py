@@ -207,6 +207,56 @@ def test_memory_over_many_failed_captures():
     assert _rss() - before < 8_000_000
 
 
+class Hashed:
+    def __init__(self, number=0):
+        self.number = number
+
+    def __hash__(self):
+        return hash(self.number)
+
+    def __eq__(self, other):
+        return isinstance(other, Hashed) and other.number == self.number
+
+
+class Plain:
+    def __init__(self, number=0):
+        self.number = number
+
+
+def into_a_set(objects):
+    return len(set(broken_pairs(objects)))
+
+
+def into_a_dict(objects):
+    return len(dict((pair, 1) for pair in broken_pairs(objects)))
+
+
+def added_in_a_loop(objects):
+    seen = set()
+    for pair in broken_pairs(objects):
+        seen.add(pair)
+        if pair not in seen:
+            return -1
+    return len(seen)
+
+
+def broken_pairs(objects):
+    for o in objects:
+        torch._dynamo.graph_break()
+        yield (o, (o, 1))
+
+
+@pytest.mark.parametrize("kind", [Hashed, Plain])
+@pytest.mark.parametrize("use", [into_a_set, into_a_dict, added_in_a_loop])
+def test_tuples_that_were_keys_at_a_break_let_their_objects_die(kind, use):
+    objects = [kind(n) for n in range(4)]
+    refs = [weakref.ref(o) for o in objects]
+    f = compiled(use)
+    assert [f(objects), f(objects)] == [4, 4]
+    objects.clear()
+    assert [ref() for ref in refs] == [None] * 4
+
+
 def test_objects_over_many_captures():
     def one():
         compiled(lambda x: (x * 2 + 1, [x], {"a": 1}))(t(3))
