@@ -12,6 +12,7 @@ import types
 from cdynamo._consumers import (  # noqa: F401
     all_of,
     any_of,
+    bytes_of,
     chosen_by,
     dict_of,
     extended,

@@ -190,6 +190,9 @@ void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
   auto put = [&](Value* k, Value* v) { t.dictSet(d, t.keyOf(k), v); };
   if (a.args.size() > first) {
     Value* src = a.args[first];
+    const bool ordered = PyType_IsSubtype(d->type, &PyODict_Type);
+    const bool hasNone = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple;
+    auto methodOf = [&](const char* name) { return hasNone ? nullptr : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString(name)))); };
     if (DictValue* other = mergedAsDict(t, src)) {
       t.complete(other);
       size_t live = other->live, size = other->entries.size();
@@ -199,17 +202,18 @@ void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
         if (other != d && (other->live != live || other->entries.size() != size))
           unsupported(BreakReason::HashOrCompare, "merging a dict that a comparison changes");
       }
-    } else if (Value* keys = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple
-                                 ? nullptr
-                                 : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
-      for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
+    } else if (Value* keys = methodOf("keys")) {
+      // dict makes a list of them first.
+      Value* it = ordered ? iterate(t, call(t, keys, {})) : t.list(itemsOf(t, call(t, keys, {})));
+      for (it = iterate(t, it); Value* k = next(t, it);) put(k, getItem(t, src, k));
     } else if (isReal(src) && Py_TYPE(realObject(src)) == &PyDictProxy_Type) {
       unsupported(BreakReason::MethodCall, "a dict of " + describe(src));
     } else {
       size_t at = 0;
-      Value* it = iterate(t, src);
+      Value* items = ordered ? methodOf("items") : nullptr;
+      Value* it = iterate(t, items ? call(t, items, {}) : src);
       while (Value* pair = next(t, it)) {
-        std::vector<Value*> kv = pairOf(t, pair, at++, PyType_IsSubtype(d->type, &PyODict_Type));
+        std::vector<Value*> kv = pairOf(t, pair, at++, ordered);
         put(kv[0], kv[1]);
       }
     }

@@ -376,7 +376,15 @@ Value* builtinTuple(Trace& t, CallArgs& a) {
 
 Value* sizeNew(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 1);
-  return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]), sizeType());
+  std::vector<Value*> sizes = a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]);
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (t.typeOf(sizes[i]) == &PyLong_Type) continue;
+    Value* index = indexValue(t, sizes[i]);
+    if (!index)
+      raise(t, PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item " + std::to_string(i) + " is '" + t.typeOf(sizes[i])->tp_name + "')");
+    sizes[i] = t.typeOf(index) == &PyLong_Type ? index : t.integer(PyLong_AsLongLong(t.constant(index)));
+  }
+  return t.tuple(std::move(sizes), sizeType());
 }
 
 Value* builtinSlice(Trace& t, CallArgs& a) {

@@ -117,16 +117,20 @@ Value* ofPlainDict(Trace& t, CallArgs& args) {
   if (d && PyType_IsSubtype(d->type, &PyODict_Type)) unsupported(BreakReason::MethodCall, "a method of dict on " + describe(args.args[0]));
   return handler(t, args);
 }
-// A handler that takes all items before it looks at the first: where it raises, CPython, which goes item by item, is asked.
-template <BuiltinHandler handler>
-Value* itemByItem(Trace& t, CallArgs& args) {
-  const bool byCode = std::any_of(args.args.begin(), args.args.end(), isGeneratorOrIterator);
+// What takes all items before it looks at the first: where it raises, CPython, which goes item by item, is asked.
+template <typename Action>
+Value* itemByItem(Trace& t, const std::vector<Value*>& iterables, Action action) {
+  const bool byCode = std::any_of(iterables.begin(), iterables.end(), [&](Value* v) { return mayBeLeftInTheMiddle(t, v); });
   try {
-    return handler(t, args);
+    return action();
   } catch (const Raised&) {
     if (!byCode) throw;
   }
   refuseEarlyItems();
+}
+template <BuiltinHandler handler>
+Value* itemByItem(Trace& t, CallArgs& args) {
+  return itemByItem(t, args.args, [&] { return handler(t, args); });
 }
 // Stable, by `<` alone, as list.sort does. key null: the items themselves.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);
