@@ -49,7 +49,6 @@ from cdynamo._library import (  # noqa: F401
     heappushpop,
     heapreplace,
     heapreplace_max,
-    iconcat,
     indexOf,
     insort_left,
     insort_right,

@@ -258,7 +258,15 @@ Value* dictPop(Trace& t, CallArgs& a) {
   Value* fallback = a.takeKeyword("default");
   expectArgs(a, 2, 3);
   if (a.args.size() > 2) fallback = a.args[2];
-  DictKey k = t.keyOf(a.args[1]);
+  DictKey k;
+  try {
+    k = t.keyOf(a.args[1]);
+  } catch (const Raised&) {
+    // Where nothing is in it, dict does not even hash the key.
+    if (PyType_IsSubtype(d->type, &PyODict_Type) || length(t, d) != 0) throw;
+    if (fallback) return fallback;
+    keyError(t, a.args[1]);
+  }
   uint64_t before = t.writes;
   Value* v = t.dictGet(d, k);
   oneLookup(t, before);
@@ -378,6 +386,12 @@ Value* strJoin(Trace& t, CallArgs& a) {
   ObjectRef parts = checked(PyList_New(0));
   if (PyObject* c = isReal(a.args[1]) ? t.constant(a.args[1]) : nullptr; c && !Py_TYPE(c)->tp_iter && !PySequence_Check(c))
     raise(t, PyExc_TypeError, "can only join an iterable");
+  if (a.args[1]->kind == Kind::Instance) try {
+      a.args[1] = iterate(t, a.args[1]);
+    } catch (const Raised& r) {
+      if (!isA(t, r.exception, PyExc_TypeError)) throw;
+      raise(t, PyExc_TypeError, "can only join an iterable");
+    }
   std::vector<Value*> items = itemsOf(t, a.args[1]);
   for (Value* v : items) {
     if (Value* core = coreOf(t, v)) v = core;

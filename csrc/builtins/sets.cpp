@@ -247,9 +247,13 @@ constexpr const char* methodName(int op) { return op == 7 ? "union" : op == 1 ? 
 template <int op, bool inplace>
 Value* setMethod(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
-  if (inplace && op == 10 && std::any_of(a.args.begin() + 1, a.args.end(), isTakenSingly)) return differenceUpdate(t, a);
+  if (inplace && op == 10 && (a.args.size() > 2 || std::any_of(a.args.begin() + 1, a.args.end(), isTakenSingly))) return differenceUpdate(t, a);
   std::vector<Operand> operands;
-  for (size_t i = 1; i < a.args.size(); i++) operands.push_back(setOperand(t, a.args[i]));
+  for (size_t i = 1; i < a.args.size(); i++) {
+    operands.push_back(setOperand(t, a.args[i]));
+    for (Value* item : operands.back().items)
+      if (isUnhashable(t, item)) t.keyOf(item);  // raises, before the next operand is looked at
+  }
   ObjectRef self = t.setLayout(s);
   bool constant = static_cast<bool>(self);
   std::vector<PyObject*> real;
