@@ -129,8 +129,24 @@ def set_of(iterable):
     return made
 
 
+def _iterator(iterable):
+    try:
+        return iter(iterable)
+    except TypeError:
+        return None
+
+
+def joined(join, before, iterable):
+    iterator = _iterator(iterable)
+    if iterator is None:
+        raise TypeError("can only join an iterable")
+    return join(*before, items_of(iterator))
+
+
 def bytes_of(iterable, count, hint):
-    iterator = iter(iterable)
+    iterator = _iterator(iterable)
+    if iterator is None:
+        raise TypeError(f"cannot convert '{type(iterable).__name__}' object to bytes")
     _ask_length(count, hint)
     made = []
     for item in iterator:

@@ -19,6 +19,7 @@ from cdynamo._consumers import (  # noqa: F401
     first_items,
     hinted_items,
     items_of,
+    joined,
     length,
     set_of,
     sorted_by,

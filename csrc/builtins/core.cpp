@@ -241,7 +241,10 @@ Value* builtinRound(Trace& t, CallArgs& a) {
 Value* builtinDivmod(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
-  for (int side = 0; side < 2; side++) {
+  PyTypeObject *left = t.typeOf(a.args[0]), *right = t.typeOf(a.args[1]);
+  if (left != right && PyType_IsSubtype(right, left) && overrides(t, a.args[1], "__rdivmod__"))
+    unsupported(BreakReason::BuiltinCall, "divmod() with a right operand of a derived class");
+  for (int side = 0; side < (left == right ? 1 : 2); side++) {
     Value *self = a.args[static_cast<size_t>(side)], *other = a.args[static_cast<size_t>(1 - side)];
     Value* method = self->kind == Kind::Instance ? specialMethod(t, self, side ? "__rdivmod__" : "__divmod__") : nullptr;
     Value* v = method ? call1(t, method, other) : nullptr;
@@ -253,7 +256,9 @@ Value* builtinDivmod(Trace& t, CallArgs& a) {
 
 Value* builtinPow(Trace& t, CallArgs& a) {
   if (a.args.size() == 2 && a.kwargs.empty()) return binaryOp(t, 8, a.args[0], a.args[1]);
-  return viaNative(t, a, builtinObject("pow"), "__pow__");
+  Value* v = viaNative(t, a, builtinObject("pow"), "__pow__");
+  if (isReal(v, Py_NotImplemented)) unsupported(BreakReason::BuiltinCall, "pow() of what does not fit");
+  return v;
 }
 
 Value* builtinHash(Trace& t, CallArgs& a) {

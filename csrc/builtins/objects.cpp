@@ -279,7 +279,8 @@ bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a) {
   if (!owner || !PyModule_Check(owner)) return false;
   const std::string_view name = mathFunction(callable);
   bool math = !name.empty();
-  if (name == "trunc") return false;  // asks for nothing but __trunc__
+  if (name == "trunc") return false;                                                                           // asks for nothing but __trunc__
+  if (std::string_view(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name) == "ord") return false;  // wants a text
   bool ofInts = false, changed = false;
   for (std::string_view one : {"gcd", "lcm", "comb", "perm", "factorial", "isqrt"}) ofInts |= name == one;
   for (Value*& v : a.args) {

@@ -88,6 +88,18 @@ const char* compareMethod(int op) { return kCompareMethod[op]; }
 const char* compareSymbol(int op) { return kCompareSymbol[op]; }
 int swappedComparison(int op) { return kSwapped[op]; }
 
+namespace {
+
+// Neither operand knows the other: equal by identity, and not ordered.
+Value* compareUnrelated(Trace& t, int op, Value* a, Value* b) {
+  if (op == Py_EQ || op == Py_NE) return t.boolean(isSame(t, a, b) == (op == Py_EQ));
+  raise(t, PyExc_TypeError,
+        std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
+            "'");
+}
+
+}  // namespace
+
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (isTensor(a) || isTensor(b))
     if (Value* v = overriddenBinary(t, kCompareMethod[op], kCompareMethod[kSwapped[op]], a, b)) return v;
@@ -111,10 +123,12 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (Value* v = compareProxies(t, op, a, b)) return v;
   RecursiveCall nested(t, " in comparison");
   if (a == b && isLateText(a)) return t.boolean(op == Py_EQ || op == Py_LE || op == Py_GE);
-  if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
+  // An exception that exists has the methods of its class too.
+  auto hasClass = [](Value* v) { return v->kind == Kind::Instance || (isReal(v) && PyExceptionInstance_Check(realObject(v))); };
+  if (hasClass(a) || hasClass(b)) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
     auto overrides = [&](Value* v, int o) {
-      if (v->kind != Kind::Instance) return false;
+      if (!hasClass(v)) return false;
       static PyObject* names[6] = {};
       if (!names[o]) names[o] = PyUnicode_InternFromString(kCompareMethod[o]);
       PyObject* d = lookUp(t, t.typeOf(v), names[o]);
@@ -139,6 +153,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (Value* v = ask(a, op, b)) return v;
     if (!reflectedFirst)
       if (Value* v = ask(b, kSwapped[op], a)) return v;
+    // Where both have answered, the C code of a builtin base is not asked.
+    if (overrides(a, op) && overrides(b, kSwapped[op])) return compareUnrelated(t, op, a, b);
   }
   if (a->kind == Kind::Cell && b->kind == Kind::Cell) {
     // By what they hold; an empty one is less than all others.
@@ -157,13 +173,18 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
             std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" +
                 t.typeOf(b)->tp_name + "'");
     }
-    auto x = itemsOf(t, a), y = itemsOf(t, b);
+    // Whatever their __iter__ says, but for deques, which ask for it.
+    auto held = [&](Value* v) {
+      if (ListValue* list = asList(v); list && list->type != dequeType()) return itemsOf(t, list);
+      return asTuple(v) ? itemsOf(t, asTuple(v)) : itemsOf(t, v);
+    };
+    auto x = held(a), y = held(b);
     if (x.size() != y.size() && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
     size_t i = 0;
     while (i < x.size() && i < y.size()) {
       uint64_t before = t.writes;
       bool same = equals(t, x[i], y[i]);
-      if (t.writes != before) x = itemsOf(t, a), y = itemsOf(t, b);  // a comparison of the program may change both lists
+      if (t.writes != before) x = held(a), y = held(b);  // a comparison of the program may change both lists
       if (!same) break;
       i++;
     }
@@ -199,7 +220,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
            (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys);
   };
   if (setLike(a) && setLike(b)) {
-    auto x = unorderedItems(t, a), y = unorderedItems(t, b);
+    auto held = [&](Value* v) { return unorderedItems(t, asSet(v) ? asSet(v) : v); };
+    auto x = held(a), y = held(b);
     size_t common = 0;
     auto* other = t.make<SetValue>();
     for (Value* v : y) t.setAdd(other, t.keyOf(v));
@@ -240,15 +262,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   // An object of a C type that compares in its own way, with anything that it may know.
   for (Value* v : {a, b})
     if ((a != b || (op != Py_EQ && op != Py_NE)) && comparesInC(t, v)) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
-  if (op == Py_EQ || op == Py_NE) {
-    // Different kinds, or objects without their own comparison: identity.
-    if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
-      return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
-    return t.boolean(isSame(t, a, b) == (op == Py_EQ));
-  }
-  raise(t, PyExc_TypeError,
-        std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
-            "'");
+  const bool equality = op == Py_EQ || op == Py_NE;
+  if (equality && isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
+    return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
+  return compareUnrelated(t, op, a, b);
 }
 
 bool isSame(Trace& t, Value* a, Value* b) {

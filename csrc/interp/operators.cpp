@@ -215,6 +215,9 @@ void refuseByTypes(Trace& t, int op, Value* a, Value* b) {
 [[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
   const char* symbol = kBinary[op % kInplace].symbol;
   bool inplace = op >= kInplace;
+  for (Value* v : {a, b})
+    if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && PyType_HasFeature(t.typeOf(v), Py_TPFLAGS_HEAPTYPE))
+      unsupported(BreakReason::UnsupportedOperator, std::string(symbol) + " with " + describe(v));
   // Sequences are asked last, and say it in their own words.
   PyTypeObject *left = t.typeOf(a), *right = t.typeOf(b);
   auto repeats = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_repeat; };
@@ -295,7 +298,8 @@ Value* inheritedOp(Trace& t, int op, Value* a, Value* b) {
 void refuseRepetition(Trace& t, int op, Value* a, Value* b) {
   const OperatorNames& names = kBinary[op % kInplace];
   auto isRepeated = [&](Value* v, const char* method) {
-    if (v->kind != Kind::Instance || overrides(t, v, method)) return false;
+    const PyNumberMethods* own = t.typeOf(v)->tp_as_number;
+    if (v->kind != Kind::Instance || (own && own->nb_multiply) || overrides(t, v, method)) return false;
     PyTypeObject* core = coreType(t.typeOf(v));
     return asList(v) || asTuple(v) || core == &PyUnicode_Type || core == &PyBytes_Type;
   };
@@ -369,8 +373,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   }
   if (base == 6 && ca && PyUnicode_Check(ca)) return percentText(t, ca, a, b);
   const OperatorNames& names = kBinary[base];
-  if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (base == 5) refuseRepetition(t, op, a, b);
+  if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {
     if (a->kind == Kind::Instance) {
       std::string method = std::string("__i") + (names.method + 2);
