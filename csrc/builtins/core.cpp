@@ -240,7 +240,8 @@ Value* builtinRound(Trace& t, CallArgs& a) {
 
 Value* builtinDivmod(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
-  if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
+  if (!overrides(t, a.args[0], "__divmod__") && !overrides(t, a.args[1], "__rdivmod__"))
+    if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
   PyTypeObject *left = t.typeOf(a.args[0]), *right = t.typeOf(a.args[1]);
   if (left != right && PyType_IsSubtype(right, left) && overrides(t, a.args[1], "__rdivmod__"))
     unsupported(BreakReason::BuiltinCall, "divmod() with a right operand of a derived class");

@@ -90,6 +90,15 @@ int swappedComparison(int op) { return kSwapped[op]; }
 
 namespace {
 
+// Whether the C code of a container compares it with the other: that one is not asked then.
+bool knowsInC(Trace& t, int op, Value* container, Value* other) {
+  auto isA = [&](PyTypeObject* type) { return PyType_IsSubtype(t.typeOf(other), type) != 0; };
+  if (SetValue* s = asSet(container)) return s && (isA(&PySet_Type) || isA(&PyFrozenSet_Type));
+  if (asDict(container)) return (op == Py_EQ || op == Py_NE) && isA(&PyDict_Type);
+  if (ListValue* l = asList(container)) return isA(l->type == dequeType() ? dequeType() : &PyList_Type);
+  return asTuple(container) && isA(&PyTuple_Type);
+}
+
 // Neither operand knows the other: equal by identity, and not ordered.
 Value* compareUnrelated(Trace& t, int op, Value* a, Value* b) {
   if (op == Py_EQ || op == Py_NE) return t.boolean(isSame(t, a, b) == (op == Py_EQ));
@@ -139,6 +148,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     auto ask = [&](Value* v, int o, Value* other) -> Value* {
       if (overrides(v, o)) return trySpecial(t, v, kCompareMethod[o], other);
       if (o != Py_NE || !overrides(v, Py_EQ) || comparesInC(t, v, "__ne__") || coreOf(t, v)) return nullptr;
+      if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents) return nullptr;  // has a __ne__ in C
       Value* equal = trySpecial(t, v, "__eq__", other);
       return equal ? t.boolean(!truth(t, equal)) : nullptr;
     };
@@ -150,11 +160,13 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       return onCores(t, [&] { return compareOp(t, op, x, y ? y : b); });
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
-    if (Value* v = ask(a, op, b)) return v;
-    if (!reflectedFirst)
-      if (Value* v = ask(b, kSwapped[op], a)) return v;
-    // Where both have answered, the C code of a builtin base is not asked.
-    if (overrides(a, op) && overrides(b, kSwapped[op])) return compareUnrelated(t, op, a, b);
+    if (overrides(a, op) || !knowsInC(t, op, a, b)) {
+      if (Value* v = ask(a, op, b)) return v;
+      if (!reflectedFirst)
+        if (Value* v = ask(b, kSwapped[op], a)) return v;
+      // Where both have answered, the C code of a builtin base is not asked.
+      if (overrides(a, op) && overrides(b, kSwapped[op])) return compareUnrelated(t, op, a, b);
+    }
   }
   if (a->kind == Kind::Cell && b->kind == Kind::Cell) {
     // By what they hold; an empty one is less than all others.

@@ -351,7 +351,9 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       Value *sequence = side ? b : a, *&times = side ? a : b;
       const PySequenceMethods* methods = isReal(sequence) ? Py_TYPE(realObject(sequence))->tp_as_sequence : nullptr;
       bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (methods && methods->sq_repeat);
-      if (!repeats || (side && inplace) || times->kind != Kind::Instance || overrides(t, times, "__mul__") || overrides(t, times, "__rmul__"))
+      const PySequenceMethods* own = side ? t.typeOf(times)->tp_as_sequence : nullptr;
+      if (!repeats || (side && inplace) || (own && own->sq_repeat) || times->kind != Kind::Instance || overrides(t, times, "__mul__") ||
+          overrides(t, times, "__rmul__"))
         continue;
       if (Value* index = indexValue(t, times)) times = index;
     }
