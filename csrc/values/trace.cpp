@@ -11,6 +11,7 @@
 #include "torch/bridge.h"
 #include "torch/types.h"
 #include "values/namespaces.h"
+#include "values/tuples.h"
 
 namespace cdynamo {
 
@@ -248,7 +249,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<ListValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyTuple_Check(object) && (type->tp_dictoffset == 0 || PyObject_HasAttrString(object, "_fields"))) {
+    } else if (isPlainTuple(type)) {
       auto* v = make<TupleValue>();
       v->loaded = false;
       heap = v;
