@@ -385,6 +385,14 @@ bool printsPattern(Trace& t, PyObject* callable, const CallArgs& args) {
   return flags && PyLong_Check(flags) && (PyLong_AsLong(flags) & debug) != 0;
 }
 
+// struct.pack_into(format, buffer, ...): the buffer is written to.
+bool writesIntoBuffer(PyObject* callable) {
+  const char* name = nullptr;
+  if (PyCFunction_Check(callable)) name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+  if (Py_TYPE(callable) == &PyMethodDescr_Type) name = reinterpret_cast<PyMethodDescrObject*>(callable)->d_method->ml_name;
+  return name && !std::strcmp(name, "pack_into");
+}
+
 // C functions of these modules have no effects.
 bool isPureModule(PyObject* callable) {
   if (!PyCFunction_Check(callable)) return false;
@@ -484,6 +492,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)) ||
                     (hasPureMethods(Py_TYPE(self)) && !givesCallable(t, args)));
   }
+  pure = pure && !writesIntoBuffer(callable);
   if (pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && !args.args.empty() &&
       !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type))
     raiseBadCall(t, callable, args);

@@ -5,6 +5,9 @@ import datetime
 import decimal
 import importlib
 import inspect
+import io
+import logging
+import struct
 import sys
 import types
 import typing
@@ -181,6 +184,61 @@ def flags_of_a_dead_context(x):
     context.flags[decimal.Inexact] = True
     cdynamo.graph_break()
     return x + 1, context.flags[decimal.Inexact]
+
+
+@case(lambda: (t(3), bytearray(4)), skip="*")
+def buffer_that_is_packed_into(x, held):
+    made = bytearray(4)
+    x = x + 1
+    struct.pack_into("hh", made, 0, 1, 2)
+    struct.Struct("h").pack_into(held, 2, 7)
+    return x, bytes(made), bytes(held), struct.unpack_from("h", made, 2)
+
+
+# ---- exceptions --------------------------------------------------------------------------------------------------------
+
+
+def made_of(cls, *args):
+    try:
+        error = cls(*args)
+    except TypeError as refused:
+        return refused.args
+    return type(error), error.args, str(error)
+
+
+@case(lambda: (t(3), [1]))
+def class_of_an_os_error(x, held):
+    return x + 1, [made_of(OSError, *args) for args in ((2, held), (17, 5, "file"), (held, held), (held,), (5, 6))]
+
+
+@case(lambda: (t(3), [1], bytearray(b"abc")), skip="ObjectConstruction")
+def arguments_of_unicode_errors(x, held, data):
+    y = x + 1
+    said = [made_of(UnicodeDecodeError, "ascii", data, 1, 2), made_of(UnicodeEncodeError, "a", "b", 1, 2, held), made_of(SyntaxError, "m", held), made_of(OSError, 2, held, "file")]
+    return y, said, made_of(UnicodeDecodeError, "ascii", data, 1, 2, "odd")
+
+
+# ---- logging -----------------------------------------------------------------------------------------------------------
+
+
+@scenario(skip="Output", graphs=2, captures=(2, 0))
+def handler_that_was_changed_before():
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logger = logging.Logger("found8")
+    logger.addHandler(handler)
+
+    def f(x):
+        x = x + 1
+        handler.setLevel(logging.ERROR)
+        try:
+            logger.warning("hidden")
+        finally:
+            handler.setLevel(logging.NOTSET)
+        logger.warning("seen")
+        return x * 2
+
+    return Setup(f, lambda: (t(3),), watch=stream.getvalue)
 
 
 # ---- tuples with methods -----------------------------------------------------------------------------------------------
