@@ -7,6 +7,7 @@ import collections
 import copyreg
 import logging
 import operator
+import sys
 import types
 import typing
 
@@ -113,6 +114,8 @@ def unwrap(func, *, stop=None):
         for known in seen:
             if known is func:
                 raise ValueError(f"wrapper loop when unwrapping {original!r}")
+        if len(seen) >= 50 and len(seen) >= sys.getrecursionlimit():
+            raise ValueError(f"wrapper loop when unwrapping {original!r}")
         seen.append(func)
     return func
 

@@ -681,6 +681,17 @@ def _handles_plainly(handler):
     return (kind is logging.StreamHandler or kind is logging.FileHandler) and writes_text(handler.stream)
 
 
+def parts_of_logging(logger):
+    """Run by the interpreter: the objects that say what becomes of a record."""
+    parts = [vars(logging), logging.root.manager]
+    while logger is not None:
+        parts += [logger, logger.handlers, logger.filters]
+        for handler in logger.handlers:
+            parts += [handler, handler.formatter, handler.filters]
+        logger = logger.parent
+    return parts + [vars(part) for part in parts if hasattr(part, "__dict__")]
+
+
 # ---- str.format ------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,8 @@ PyObject* importedObject(const char* module, const char* name) {
   std::string key = std::string(module) + ":" + name;
   auto found = known.find(key);
   if (found != known.end()) return found->second;
-  ObjectRef imported = checked(PyImport_ImportModule(module));
+  // Not by builtins.__import__, which may be the program's.
+  ObjectRef itself = checked(Py_BuildValue("(s)", name)), imported = checked(PyImport_ImportModuleLevel(module, nullptr, nullptr, itself.get(), 0));
   ObjectRef object = checked(PyObject_GetAttrString(imported.get(), name));
   return known[key] = object.release();
 }

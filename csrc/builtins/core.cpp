@@ -10,6 +10,7 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/operator_parts.h"
 #include "interp/stand_ins.h"
 #include "torch/bridge.h"
 #include "torch/types.h"
@@ -242,17 +243,7 @@ Value* builtinDivmod(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   if (!overrides(t, a.args[0], "__divmod__") && !overrides(t, a.args[1], "__rdivmod__"))
     if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
-  PyTypeObject *left = t.typeOf(a.args[0]), *right = t.typeOf(a.args[1]);
-  if (left != right && PyType_IsSubtype(right, left) && overrides(t, a.args[1], "__rdivmod__"))
-    unsupported(BreakReason::BuiltinCall, "divmod() with a right operand of a derived class");
-  for (int side = 0; side < (left == right ? 1 : 2); side++) {
-    Value *self = a.args[static_cast<size_t>(side)], *other = a.args[static_cast<size_t>(1 - side)];
-    Value* method = self->kind == Kind::Instance ? specialMethod(t, self, side ? "__rdivmod__" : "__divmod__") : nullptr;
-    Value* v = method ? call1(t, method, other) : nullptr;
-    if (v && !isReal(v, Py_NotImplemented)) return v;
-  }
-  raise(t, PyExc_TypeError,
-        std::string("unsupported operand type(s) for divmod(): '") + t.typeOf(a.args[0])->tp_name + "' and '" + t.typeOf(a.args[1])->tp_name + "'");
+  return divideWithRest(t, a.args[0], a.args[1]);
 }
 
 Value* builtinPow(Trace& t, CallArgs& a) {
@@ -601,8 +592,8 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "torch.finfo", "torch.iinfo",
-                           "torch.device", "sys.intern", "re._compile", "datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta",
-                           "datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
+                           "torch.device", "sys.intern", "re._compile", "_datetime.date", "_datetime.datetime", "_datetime.time", "_datetime.timedelta",
+                           "_datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

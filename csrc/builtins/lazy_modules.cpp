@@ -7,6 +7,7 @@
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/op_names.h"
+#include "interp/pending.h"
 #include "torch/bridge.h"
 
 namespace cdynamo {
@@ -15,7 +16,7 @@ namespace {
 
 // Whether nothing that the program has done so far could be seen by code that runs now, or would be seen in another order.
 bool isUnseen(Trace& t) {
-  if (!t.effects().empty() || !t.mutated().empty() || !t.earlyCalls().empty()) return false;
+  if (isPending(t)) return false;
   for (const Node& node : t.graph.nodes())
     if (node.op != NodeOp::Placeholder && drawsRandomNumbers(opName(node.target.get(), node.op == NodeOp::CallMethod))) return false;
   return true;

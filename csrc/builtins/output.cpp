@@ -137,11 +137,22 @@ Value* loggable(Trace& t, Value* v) {
   refuse("logging " + describe(v));
 }
 
+// Breaks where the program changed what decides about the record: the call would come before that, or after a later change.
+void checkLoggingUnchanged(const Trace& t, Value* logger) {
+  auto* instance = logger->kind == Kind::Instance ? as<InstanceValue>(logger) : nullptr;
+  if (t.mutated().empty() || !instance || !instance->real) return;
+  ObjectRef parts = checked(PyObject_CallOneArg(importedObject("cdynamo.polyfills", "parts_of_logging"), instance->real.get()));
+  for (const HeapValue* changed : t.mutated())
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(parts.get()); i++)
+      if (changed->real.get() == PyList_GET_ITEM(parts.get(), i)) refuse("logging with a logger or handler that was changed before");
+}
+
 // A call of one of logging's functions or of a logger's methods, which `a` holds in full.
 Value* deferLog(Trace& t, PyObject* callable, Value* logger, Value* level, CallArgs& a, size_t messageAt) {
-  if (!isReal(level)) refuse("logging at a computed level");
+  if (!isReal(level) || !PyLong_Check(realObject(level))) refuse("logging at a computed level");
   if (!truth(t, call(t, getAttr(t, logger, "isEnabledFor"), {{level}, {}}))) return t.none();
   requireDeferral(t, "logging");
+  checkLoggingUnchanged(t, logger);
   if (!truth(t, callPolyfill(t, "logs_plainly", {{logger}, {}}))) refuse("logging with handlers or filters that run other code");
   LateCall late;
   late.callable = callable;

@@ -29,6 +29,11 @@ void askForIndex(Trace& t, CallArgs& a) {
 Value* slotGetitem(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   askForIndex(t, a);
+  DictValue* d = a.args[0]->kind == Kind::Instance ? asDict(a.args[0]) : nullptr;
+  if (Value* missing = d ? specialMethod(t, a.args[0], "__missing__") : nullptr) {
+    Value* v = t.dictGet(d, t.keyOf(a.args[1]));
+    return v ? v : call1(t, missing, a.args[1]);
+  }
   return getItem(t, rawSelf(a.args[0]), a.args[1]);
 }
 Value* slotSetitem(Trace& t, CallArgs& a) {

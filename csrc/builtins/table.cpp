@@ -8,6 +8,7 @@
 #include "cpython/compat.h"
 #include "interp/arrays.h"
 #include "interp/intrinsics.h"
+#include "interp/pending.h"
 #include "interp/torch_function.h"
 #include "torch/types.h"
 
@@ -256,6 +257,41 @@ bool givesItselfBack(PyObject* callable) {
   return descriptor->d_type == &PyUnicode_Type && (isNamed("format_map") || isNamed("__mod__"));
 }
 
+// Breaks where a text is encoded or decoded by a codec, or an error handler, that the program registered.
+void checkCodec(const Trace& t, PyObject* callable, const std::vector<PyObject*>& values, PyObject* names) {
+  auto is = [](PyObject* text, const char* name) { return PyUnicode_CompareWithASCIIString(text, name) == 0; };
+  bool converts = callable == reinterpret_cast<PyObject*>(&PyUnicode_Type) || callable == reinterpret_cast<PyObject*>(&PyBytes_Type);
+  if (Py_TYPE(callable) == &PyMethodDescr_Type) {
+    auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+    converts = is(descriptor->d_name, descriptor->d_type == &PyUnicode_Type ? "encode" : "decode");
+  }
+  if (!converts) return;
+  static PyObject* search = importedObject("encodings", "search_function");
+  const size_t positional = values.size() - static_cast<size_t>(PyTuple_GET_SIZE(names));
+  for (size_t i = 1; i < values.size(); i++) {
+    if (!PyUnicode_Check(values[i])) continue;
+    if (i >= positional ? is(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i - positional)), "errors") : i == 2) {
+      bool known = false;
+      for (const char* handler : {"strict", "ignore", "replace", "xmlcharrefreplace", "backslashreplace", "namereplace", "surrogateescape",
+                                  "surrogatepass"})
+        known |= is(values[i], handler);
+      if (!known) unsupported(BreakReason::UnsupportedText, std::string("the error handler ") + PyUnicode_AsUTF8(values[i]));
+      continue;
+    }
+    ObjectRef lower = checked(PyObject_CallMethod(values[i], "lower", nullptr));
+    bool common = false;
+    for (const char* name : {"utf-8", "utf8", "ascii", "latin-1"}) common |= is(lower.get(), name);
+    ObjectRef codec = common ? nullptr : ObjectRef::steal(PyObject_CallOneArg(search, lower.get()));
+    PyErr_Clear();
+    if (common || (codec && codec.get() != Py_None)) continue;
+    // Nobody has it, whatever the program did before.
+    codec = isPending(t) ? nullptr : ObjectRef::steal(PyObject_CallOneArg(importedObject("_codecs", "lookup"), values[i]));
+    const bool isMissing = !codec && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_LookupError);
+    PyErr_Clear();
+    if (!isMissing) unsupported(BreakReason::UnsupportedText, "an encoding that CPython does not bring");
+  }
+}
+
 }  // namespace
 
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
@@ -276,6 +312,7 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
     values.push_back(c);
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), ObjectRef::share(args.kwargs[i].first).release());
   }
+  if (values.size() > 1) checkCodec(t, callable, values, names.get());
   WarningWatch watch;
   ObjectRef given = ObjectRef::steal(PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get()));
   if (watch.takeWarning()) unsupported(BreakReason::Output, "a warning of C code");
@@ -299,10 +336,10 @@ bool hasPureMethods(PyTypeObject* type) {
     std::vector<PyObject*> found;
     for (auto [module, name] : {std::pair{"re", "Pattern"},
                                 {"re", "Match"},
-                                {"datetime", "date"},
-                                {"datetime", "time"},
-                                {"datetime", "datetime"},
-                                {"datetime", "timedelta"},
+                                {"_datetime", "date"},
+                                {"_datetime", "time"},
+                                {"_datetime", "datetime"},
+                                {"_datetime", "timedelta"},
                                 {"struct", "Struct"}})
       found.push_back(importedObject(module, name));
     return found;
@@ -360,6 +397,14 @@ bool printsPattern(Trace& t, PyObject* callable, const CallArgs& args) {
   PyObject* flags = callable == compile && args.args.size() == 2 ? t.constant(args.args[1]) : nullptr;
   static const long debug = PyLong_AsLong(importedObject("re", "DEBUG"));
   return flags && PyLong_Check(flags) && (PyLong_AsLong(flags) & debug) != 0;
+}
+
+// struct.pack_into(format, buffer, ...): the buffer is written to.
+bool writesIntoBuffer(PyObject* callable) {
+  const char* name = nullptr;
+  if (PyCFunction_Check(callable)) name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+  if (Py_TYPE(callable) == &PyMethodDescr_Type) name = reinterpret_cast<PyMethodDescrObject*>(callable)->d_method->ml_name;
+  return name && !std::strcmp(name, "pack_into");
 }
 
 // C functions of these modules have no effects.
@@ -461,6 +506,7 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
     pure = self && ((PyType_Check(self) && isPureType(reinterpret_cast<PyTypeObject*>(self))) || isPureType(Py_TYPE(self)) ||
                     (hasPureMethods(Py_TYPE(self)) && !givesCallable(t, args)));
   }
+  pure = pure && !writesIntoBuffer(callable);
   if (pure && (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type) && !args.args.empty() &&
       !PyType_IsSubtype(t.typeOf(args.args[0]), reinterpret_cast<PyDescrObject*>(callable)->d_type))
     raiseBadCall(t, callable, args);

@@ -13,6 +13,7 @@
 #include "interp/local_classes.h"
 #include "interp/stand_ins.h"
 #include "torch/bridge.h"
+#include "values/tuples.h"
 
 namespace cdynamo {
 
@@ -169,7 +170,7 @@ Value* containerNew(Trace& t, CallArgs& a) {
     checkImmutableArguments(t, type, &PyTuple_Type, a);
     std::vector<Value*> items = a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{};
     static PyObject* fields = PyUnicode_InternFromString("_fields");
-    if (type == &PyTuple_Type || (typeLookup(type, fields) && type->tp_dictoffset == 0)) return t.tuple(std::move(items), type);
+    if (type == &PyTuple_Type || (typeLookup(type, fields) && type->tp_dictoffset == 0 && isPlainTuple(type))) return t.tuple(std::move(items), type);
     InstanceValue* i = makeInstance(t, type);
     as<TupleValue>(i->contents)->items = std::move(items);
     return i;
@@ -323,11 +324,20 @@ ObjectRef realCallable(Trace& t, Value* v) {
   return nullptr;
 }
 
+// What the program may have put on a function for inspect to look at.
+bool saysItself(Trace& t, Value* v) {
+  if (v->kind == Kind::BoundMethod) v = as<BoundMethodValue>(v)->function;
+  if (!isReal(v) || !PyFunction_Check(realObject(v))) return false;
+  for (const char* name : {"__signature__", "__text_signature__", "__wrapped__"})
+    if (getAttrOrNull(t, v, interned(name))) return true;
+  return false;
+}
+
 // The function's defaults are in every call what they are now.
 void guardDefaults(Trace& t, PyObject* function) {
   if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
   if (!PyFunction_Check(function)) return;
-  for (const char* name : {"__defaults__", "__kwdefaults__"}) {
+  for (const char* name : {"__defaults__", "__kwdefaults__", "__annotations__"}) {
     ObjectRef held = checked(PyObject_GetAttr(function, interned(name)));
     t.facts.identityIs(t.sources.attr(t.sources.pinned(function), interned(name)), held.get());
   }
@@ -339,7 +349,7 @@ Value* inspectSignature(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
   ObjectRef callable = realCallable(t, a.args[0]);
   // What the trace made is looked at by the code of inspect.
-  if (!callable || t.models.count(callable.get())) return inlineFunction(t, pinnedValue(t, signature), a);
+  if (!callable || t.models.count(callable.get()) || saysItself(t, a.args[0])) return inlineFunction(t, pinnedValue(t, signature), a);
   if (PyType_Check(callable.get()))
     for (const char* name : {"__init__", "__new__", "__signature__"})
       if (PyObject* found = lookUp(t, reinterpret_cast<PyTypeObject*>(callable.get()), interned(name))) guardDefaults(t, found);

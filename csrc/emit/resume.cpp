@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/lookup.h"
 #include "bytecode/assembler.h"
 #include "bytecode/liveness.h"
 #include "cpython/compat.h"
@@ -246,13 +248,21 @@ const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slo
   return point.all->intern(point.index, std::move(locals), point.stack, point.handled);
 }
 
+bool isForeign(PyObject* object) {
+  static const destructor ofClass = reinterpret_cast<PyTypeObject*>(importedObject("cdynamo.polyfills", "QuietBase"))->tp_dealloc;
+  PyTypeObject* type = Py_TYPE(object);
+  while (type->tp_dealloc == ofClass && type->tp_base) type = type->tp_base;
+  const std::string_view name = type->tp_name;
+  return name.find('.') != name.npos && !name.starts_with("torch.") && !name.starts_with("numpy.");
+}
+
 bool isDeathVisible(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (type->tp_finalize || type->tp_del || PyWeakref_Check(object)) return true;
   if (type == &PyZip_Type || type == &PyMap_Type || type == &PyFilter_Type || type == &PyEnum_Type) return true;  // a generator may be inside
   if (PyType_Check(object)) return Mortals::canDie(object);                                                       // its bases see it
   if (PyModule_Check(object)) return false;
-  return hasWeakReferences(object);
+  return hasWeakReferences(object) || isForeign(object);
 }
 
 namespace {

@@ -82,6 +82,9 @@ const ResumePoint* keeping(const ResumePoint& point, const std::vector<int>& slo
 void forgetTraits(PyCodeObject* code);
 // An object whose death runs code or is seen by a weak reference.
 bool isDeathVisible(PyObject* object);
+// An object of a C type of some library, or of a class below one: what its death does nobody knows (a file is closed, a decimal.Context
+// takes the memory of its flags with it).
+bool isForeign(PyObject* object);
 // Frames that go on together in one capture: the innermost first at its point, the others when the one inside returns.
 struct ResumeChain {
   struct Frame {

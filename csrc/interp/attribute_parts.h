@@ -29,5 +29,8 @@ Value* compareProxies(Trace& t, int op, Value* a, Value* b);
 
 // Writes to a place of the instance that is no entry of its dictionary; value null: deleted.
 void setSlot(Trace& t, InstanceValue* i, PyObject* name, Value* value);
+// The name by which a slot or getter of C code is known: its own, whatever name it was found under. Raises TypeError where it is none of
+// the object's type; breaks where another one of the type has that name.
+PyObject* slotName(Trace& t, PyObject* descriptor, Value* instance);
 
 }  // namespace cdynamo

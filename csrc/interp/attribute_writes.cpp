@@ -206,6 +206,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
   PyTypeObject* type = t.typeOf(object);
   PyObject* d = lookUp(t, type, name);
   if (d && isDataDescriptor(d)) {
+    if (Py_TYPE(d) == &PyMemberDescr_Type || Py_TYPE(d) == &PyGetSetDescr_Type) name = slotName(t, d, object);
     if (Py_TYPE(d) == &PyMemberDescr_Type && (reinterpret_cast<PyMemberDescrObject*>(d)->d_member->flags & READONLY))
       raise(t, PyExc_AttributeError, "readonly attribute");
     if (Py_TYPE(d) == &PyProperty_Type) {

@@ -84,6 +84,9 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held.get()); i++) items.push_back(pinnedValue(t, PyTuple_GET_ITEM(held.get(), i)));
         return t.tuple(std::move(items));
       }
+      // dict.__doc__: a new text for each who asks, and always the same one.
+      if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && PyUnicode_CheckExact(held.get()) && Py_REFCNT(held.get()) == 1)
+        return t.real(std::move(held));
       return t.wrap(held.get(), t.sources.attr(t.sources.pinned(reinterpret_cast<PyObject*>(type)), name));
     }
     return bindDescriptor(t, onMeta, self, meta, name);

@@ -275,6 +275,24 @@ InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
   return i;
 }
 
+namespace {
+
+// Of exceptions whose C code looks at its arguments, not all of which are constants: what it would refuse breaks. The class of what is
+// made: OSError(2, [...]) is a FileNotFoundError.
+PyTypeObject* checkedException(Trace& t, PyTypeObject* type, PyObject* init, const CallArgs& args) {
+  const bool isInC = !init || !PyFunction_Check(init);
+  auto isOf = [&](PyObject* base) { return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(base)) != 0; };
+  if (isOf(PyExc_UnicodeEncodeError) || isOf(PyExc_UnicodeDecodeError) || isOf(PyExc_UnicodeTranslateError) ||
+      (isInC && isOf(PyExc_SyntaxError) && args.args.size() == 2) || (isInC && isOf(PyExc_OSError) && args.args.size() > 2))
+    unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name + " of other than constants");
+  if (!isInC || reinterpret_cast<PyObject*>(type) != PyExc_OSError || args.args.size() != 2) return type;
+  PyObject* number = t.constant(args.args[0]);
+  if (!number) return type;
+  return Py_TYPE(checked(PyObject_CallFunction(PyExc_OSError, "Os", number, "")).get());
+}
+
+}  // namespace
+
 Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) {
   bool pushed = std::exchange(t.tail, ReturnTo::Native) == ReturnTo::Push;
   static PyObject* newName = PyUnicode_InternFromString("__new__");
@@ -309,6 +327,7 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
       return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
                                                   args.kwargs.empty() ? nullptr : names.get())));
     if (group) type = groupClass(t, type, args);
+    type = checkedException(t, type, initMethod, args);
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);
     made = i;

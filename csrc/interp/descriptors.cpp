@@ -26,6 +26,20 @@ void propertyError(Trace& t, PyObject* property, PyTypeObject* type, const char*
   raise(t, PyExc_AttributeError, "property " + (shown ? textOf(shown.get()) + " " : "") + "of " + textOf(owner.get()) + " object has no " + part);
 }
 
+PyObject* slotName(Trace& t, PyObject* descriptor, Value* instance) {
+  auto* d = reinterpret_cast<PyDescrObject*>(descriptor);
+  PyTypeObject* type = t.typeOf(instance);
+  if (!PyType_IsSubtype(type, d->d_type))
+    raise(t, PyExc_TypeError,
+          "descriptor '" + textOf(d->d_name) + "' for '" + d->d_type->tp_name + "' objects doesn't apply to a '" + type->tp_name + "' object");
+  PyObject* found = typeLookup(type, d->d_name);
+  if (found == descriptor) return d->d_name;
+  const bool isNew = instance->kind == Kind::Instance && !as<InstanceValue>(instance)->real;
+  if (!isNew || (found && Py_TYPE(found) == &PyMemberDescr_Type))
+    unsupported(BreakReason::UnsupportedDescriptor, "'" + textOf(d->d_name) + "' of a class, which a subclass defines anew");
+  return d->d_name;
+}
+
 Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
   PyTypeObject* kind = Py_TYPE(d);
   if (kind == &PyFunction_Type) {
@@ -55,6 +69,7 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
   }
   if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) {
     if (!instance) return t.realShared(d);
+    name = slotName(t, d, instance);
     static PyObject* plainClass = typeLookup(&PyBaseObject_Type, interned("__class__"));
     if (d == plainClass) return typeValue(t, instance);
     if (instance->kind == Kind::Instance) {

@@ -6,6 +6,8 @@ namespace cdynamo {
 
 // The special method found on the type, called with self and other; null where missing or NotImplemented.
 Value* trySpecial(Trace& t, Value* self, const char* name, Value* other);
+// divmod(a, b) where one of them is no constant.
+Value* divideWithRest(Trace& t, Value* a, Value* b);
 // A NumPy scalar on the left of a tensor leaves the operation to the tensor, which takes it for the number that it is.
 Value* plainNumber(Trace& t, Value* v, bool refuses);
 

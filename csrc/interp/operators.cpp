@@ -409,6 +409,20 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   badOperands(t, op, a, b);
 }
 
+Value* divideWithRest(Trace& t, Value* a, Value* b) {
+  const bool differ = t.typeOf(a) != t.typeOf(b), reflectedFirst = b->kind == Kind::Instance && overloadsReflected(t, a, b, "__rdivmod__");
+  if (reflectedFirst)
+    if (Value* v = trySpecial(t, b, "__rdivmod__", a)) return v;
+  if (a->kind == Kind::Instance)
+    if (Value* v = trySpecial(t, a, "__divmod__", b)) return v;
+  refuseOwnMethod(t, a, "__divmod__");
+  if (b->kind == Kind::Instance && differ && !reflectedFirst)
+    if (Value* v = trySpecial(t, b, "__rdivmod__", a)) return v;
+  refuseOwnMethod(t, b, "__rdivmod__");
+  raise(t, PyExc_TypeError,
+        std::string("unsupported operand type(s) for divmod(): '") + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name + "'");
+}
+
 Value* unaryOp(Trace& t, char op, Value* v) {
   if (isNumber(v)) return numberUnary(t, op, as<NumberValue>(v));
   if (isArray(v)) return arrayOperator(t, op == '-' ? "neg" : op == '+' ? "pos" : "invert", {v});

@@ -117,7 +117,7 @@ bool isDeathVisible(const Trace& t, Value* v, const std::vector<FrameState*>& fr
   if (v->kind == Kind::Generator && isNeverAwaited(as<GeneratorValue>(v))) return true;
   auto* heap = dynamic_cast<HeapValue*>(v);
   PyObject* object = isReal(v) ? realObject(v) : isTensor(v) ? as<TensorValue>(v)->real : heap ? heap->real.get() : nullptr;
-  if (object && v->source && DeathWatch().shows(object)) return true;
+  if (object && v->source && (isForeign(object) || DeathWatch().shows(object))) return true;
   if (holdsWatched(v)) return true;
   const bool isFunction = v->kind == Kind::Function || (isReal(v) && v->source && PyFunction_Check(realObject(v)));
   if (!isTensor(v) && v->kind != Kind::Instance && v->kind != Kind::Generator && v->kind != Kind::Set && !isFunction) return false;

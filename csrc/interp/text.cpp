@@ -196,7 +196,7 @@ Value* slotRepr(Trace& t, Value* v) {
   if (v->kind == Kind::Instance) {
     Value* method = specialMethod(t, v, "__repr__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && (isPythonFunction(bound->function) || (isReal(bound->function) && polyfillOf(realObject(bound->function)))))
+    if (method && (!bound || isPythonFunction(bound->function) || (isReal(bound->function) && polyfillOf(realObject(bound->function)))))
       return call(t, method, {});
     auto* i = as<InstanceValue>(v);
     static PyObject* reprName = PyUnicode_InternFromString("__repr__");
@@ -241,7 +241,7 @@ Value* slotStr(Trace& t, Value* v) {
     auto* i = as<InstanceValue>(v);
     Value* method = specialMethod(t, v, "__str__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isPythonFunction(bound->function)) return call(t, method, {});
+    if (method && (!bound || isPythonFunction(bound->function))) return call(t, method, {});
     if (i->exceptionArgs) {
       static PyObject* strName = PyUnicode_InternFromString("__str__");
       static PyObject* plain = typeLookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), strName);
@@ -317,17 +317,14 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (v->kind == Kind::Instance || (isReal(v) && PyExceptionInstance_Check(realObject(v)))) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
-    if (bound && isPythonFunction(bound->function)) return call1(t, method, spec ? spec : t.string(""));
+    if (method && (!bound || isPythonFunction(bound->function))) return call1(t, method, spec ? spec : t.string(""));
   }
   PyObject* c = t.constant(v);
-  if (!c && cs && PyUnicode_GET_LENGTH(cs) != 0) {
-    static PyObject* formatName = PyUnicode_InternFromString("__format__");
-    if (lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName))
-      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
-  }
   if (!c) {
-    if (cs && PyUnicode_GetLength(cs) > 0 && conversion == 0 && !isTensor(v))
-      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
+    static PyObject* formatName = PyUnicode_InternFromString("__format__");
+    const bool plain = lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName), given = cs && PyUnicode_GET_LENGTH(cs) != 0;
+    if (plain && given) raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
+    if (!plain && !isTensor(v) && !isLateText(v) && (given || !coreOf(t, v))) unsupported(BreakReason::UnsupportedText, "__format__ of " + describe(v));
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
     c = t.constant(v);

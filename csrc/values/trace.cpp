@@ -11,6 +11,7 @@
 #include "torch/bridge.h"
 #include "torch/types.h"
 #include "values/namespaces.h"
+#include "values/tuples.h"
 
 namespace cdynamo {
 
@@ -186,11 +187,6 @@ bool readsAttributesInC(PyTypeObject* type) {
          reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped != reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
-PyObject* fieldsName() {
-  static PyObject* name = PyUnicode_InternFromString("_fields");
-  return name;
-}
-
 }  // namespace
 
 Value* Trace::twinOf(PyObject* object, const Source* source) {
@@ -253,7 +249,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<ListValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyTuple_Check(object) && (type->tp_dictoffset == 0 || typeLookup(type, fieldsName()))) {
+    } else if (isPlainTuple(type)) {
       auto* v = make<TupleValue>();
       v->loaded = false;
       heap = v;
