@@ -30,9 +30,27 @@ def countOf(a, b, /):
     return sum(1 for item in a if item is b or item == b)
 
 
-def iconcat(a, b, /):
-    if not hasattr(a, "__getitem__"):
+_concatenated = list, tuple, str, bytes, bytearray, collections.deque
+
+
+def _is_sequence(v):
+    if isinstance(v, _concatenated):
+        return True
+    return isinstance(getattr(type(v), "__getitem__", None), types.FunctionType) and not isinstance(v, dict)
+
+
+def _check_concatenated(a, b):
+    if not isinstance(a, _concatenated) and not (_is_sequence(a) and _is_sequence(b)):
         raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
+
+
+def concat(a, b, /):
+    _check_concatenated(a, b)
+    return a + b
+
+
+def iconcat(a, b, /):
+    _check_concatenated(a, b)
     a += b
     return a
 

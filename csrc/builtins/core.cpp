@@ -16,13 +16,6 @@
 
 namespace cdynamo {
 
-namespace {
-
-Value* builtinLen(Trace& t, CallArgs& a) {
-  expectArgs(a, 1, 1);
-  return t.integer(length(t, a.args[0]));
-}
-
 PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
   if (!PyType_IsSubtype(t.typeOf(v), &PyUnicode_Type))
     raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
@@ -31,6 +24,13 @@ PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
   PyObject* interned = ObjectRef::share(name).release();
   PyUnicode_InternInPlace(&interned);
   return t.keep(ObjectRef::steal(interned));
+}
+
+namespace {
+
+Value* builtinLen(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.integer(length(t, a.args[0]));
 }
 
 Value* builtinGetattr(Trace& t, CallArgs& a) {
@@ -198,6 +198,7 @@ Value* builtinBytes(Trace& t, CallArgs& a) {
     bool iterable = v->kind == Kind::Iterator || v->kind == Kind::Generator ||
                     (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && !has("__index__") && (has("__iter__") || has("__getitem__")));
     if (iterable) a.args[0] = t.list(itemsOf(t, v));
+    if (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && has("__index__")) a.args[0] = indexValue(t, v);
   }
   return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__");
 }
@@ -376,7 +377,7 @@ Value* builtinTuple(Trace& t, CallArgs& a) {
 
 Value* sizeNew(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 1);
-  return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]), sizeType());
+  return sizeOf(t, a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
 }
 
 Value* builtinSlice(Trace& t, CallArgs& a) {
@@ -399,7 +400,7 @@ Value* builtinRange(Trace& t, CallArgs& a) {
 Value* builtinProperty(Trace& t, CallArgs& a) {
   Value* parts[4] = {};
   const char* names[] = {"fget", "fset", "fdel", "doc"};
-  if (a.args.size() > 4) raise(t, PyExc_TypeError, "property expected at most 4 arguments, got " + std::to_string(a.args.size()));
+  if (a.args.size() > 4) raise(t, PyExc_TypeError, "property() takes at most 4 arguments (" + std::to_string(a.args.size()) + " given)");
   for (size_t i = 0; i < 4; i++) {
     parts[i] = i < a.args.size() ? a.args[i] : a.takeKeyword(names[i]);
     if (parts[i] && isReal(parts[i], Py_None)) parts[i] = nullptr;
@@ -598,7 +599,6 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("operator.isub", operatorBinary<23>);
   table.add("operator.itruediv", operatorBinary<24>);
   table.add("operator.ixor", operatorBinary<25>);
-  table.add("operator.concat", operatorBinary<0>);
   table.add("operator.lt", operatorCompare<Py_LT>);
   table.add("operator.le", operatorCompare<Py_LE>);
   table.add("operator.eq", operatorCompare<Py_EQ>);

@@ -145,6 +145,15 @@ std::string messageOf(Trace& t, const CallArgs& a) {
   return utf8 ? std::string(". Message: ") + utf8 : "";
 }
 
+// nn.Module's own call leaves out the hooks that are always to be called where it is told that it is being compiled.
+bool forgetsHooksWhileCompiling(const Trace& t) {
+  static PyObject* code = [] {
+    ObjectRef function = checked(PyObject_GetAttrString(importedObject("torch.nn", "Module"), "_call_impl"));
+    return PyFunction_Check(function.get()) ? PyFunction_GET_CODE(function.get()) : nullptr;
+  }();
+  return t.frame && reinterpret_cast<PyObject*>(t.frame->code->pyCode()) == code;
+}
+
 }  // namespace
 
 bool isControl(PyObject* callable) {
@@ -186,7 +195,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
       pin();
       return recordOp(t, reinterpret_cast<PyFunctionObject*>(callable)->func_name, true, args);
     }
-    case TorchKind::CompilingTrue: pin(); return t.boolean(true);
+    case TorchKind::CompilingTrue: pin(); return t.boolean(!forgetsHooksWhileCompiling(t));
     case TorchKind::False: pin(); return t.boolean(false);
     case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()" + messageOf(t, args));
     case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()" + messageOf(t, args));

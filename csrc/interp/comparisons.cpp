@@ -128,7 +128,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       Value* equal = trySpecial(t, v, "__eq__", other);
       return equal ? t.boolean(!truth(t, equal)) : nullptr;
     };
-    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta);
+    bool reflectedFirst = ta != tb && isSubtype(t, tb, ta);
     if (reflectedFirst)
       if (Value* v = ask(b, kSwapped[op], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
@@ -215,6 +215,14 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     }
   }
   auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
+  // With what is neither a set nor a view.
+  auto isPlain = [&](Value* v) { return isReal(v) && t.isConstant(v) && !PyAnySet_Check(realObject(v)) && !PyType_HasFeature(Py_TYPE(realObject(v)), Py_TPFLAGS_HEAPTYPE); };
+  if ((isView(a) && isPlain(b)) || (isView(b) && isPlain(a))) {
+    if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
+    raise(t, PyExc_TypeError,
+          std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
+              "'");
+  }
   if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
     auto within = [&](Value* inner, Value* outer) {
       for (Value* v : unorderedItems(t, inner))

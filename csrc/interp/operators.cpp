@@ -202,7 +202,7 @@ ObjectRef blankOf(Trace& t, Value* v) {
   for (PyTypeObject* known :
        {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PyLong_Type, &PyFloat_Type, &PyUnicode_Type})
     if (type == known) return checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
-  return {};
+  return type == dequeType() ? checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))) : ObjectRef();
 }
 
 // [1] + (1,): raises what CPython says of these types.
@@ -234,7 +234,7 @@ namespace {
 // The right operand's class is a subclass of the left one's with another reflected method: that is asked first.
 bool overloadsReflected(Trace& t, Value* left, Value* right, const char* reflected) {
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
-  if (a == b || !PyType_IsSubtype(b, a)) return false;
+  if (a == b || !isSubtype(t, b, a)) return false;
   PyObject* name = t.keep(checked(PyUnicode_InternFromString(reflected)));
   PyObject* own = lookUp(t, b, name);
   return own && own != lookUp(t, a, name);
