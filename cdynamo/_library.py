@@ -19,15 +19,23 @@ _missing = object()
 # ---- operator ----------------------------------------------------------------------------------------------------------
 
 
+def _searched(iterable):
+    try:
+        return iter(iterable)
+    except TypeError:
+        pass
+    raise TypeError(f"argument of type '{type(iterable).__name__}' is not iterable")
+
+
 def indexOf(a, b, /):
-    for i, item in enumerate(a):
+    for i, item in enumerate(_searched(a)):
         if item is b or item == b:
             return i
     raise ValueError("sequence.index(x): x not in sequence")
 
 
 def countOf(a, b, /):
-    return sum(1 for item in a if item is b or item == b)
+    return sum(1 for item in _searched(a) if item is b or item == b)
 
 
 _concatenated = list, tuple, str, bytes, bytearray, collections.deque

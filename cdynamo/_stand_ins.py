@@ -166,7 +166,7 @@ def bytes_shown(data, name, args, kwargs):
 def _plain(value):
     if type(value) is builtins.bytearray:
         return getattr(value, "_data", value)
-    return [_plain(item) for item in value] if type(value) in (list, tuple) else value
+    return type(value)([_plain(item) for item in value]) if type(value) in (list, tuple) else value
 
 
 def _changing(name):

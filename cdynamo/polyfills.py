@@ -105,7 +105,12 @@ from cdynamo._torch_library import (  # noqa: F401
 
 
 def reduce(function, iterable, initial=_missing, /):
-    it = iter(iterable)
+    try:
+        it = iter(iterable)
+    except TypeError:
+        it = None
+    if it is None:
+        raise TypeError("reduce() arg 2 must support iteration")
     if initial is _missing:
         value = next(it, _missing)
         if value is _missing:

@@ -229,8 +229,8 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
 }
 
 Value* builtinRound(Trace& t, CallArgs& a) {
-  static PyObject* round = PyUnicode_InternFromString("round");
-  if (!a.args.empty() && isTensor(a.args[0]) && a.args.size() == 1) return recordOp(t, round, true, a);
+  if (!a.args.empty() && isTensor(a.args[0]) && !lookUp(t, t.typeOf(a.args[0]), interned("__round__")))
+    raise(t, PyExc_TypeError, std::string("type ") + t.typeOf(a.args[0])->tp_name + " doesn't define __round__ method");
   return viaNative(t, a, builtinObject("round"), "__round__");
 }
 
@@ -405,6 +405,7 @@ Value* builtinProperty(Trace& t, CallArgs& a) {
     parts[i] = i < a.args.size() ? a.args[i] : a.takeKeyword(names[i]);
     if (parts[i] && isReal(parts[i], Py_None)) parts[i] = nullptr;
   }
+  noKeywords(a);
   auto* p = t.make<PropertyValue>(&PyProperty_Type, parts[0] ? parts[0] : t.none());
   p->set = parts[1];
   p->del = parts[2];

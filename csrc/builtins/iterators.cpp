@@ -361,6 +361,7 @@ Value* generatorSend(Trace& t, CallArgs& a) {
 }
 Value* generatorNext(Trace& t, CallArgs& a) {
   auto* g = selfGenerator(t, a);
+  expectArgs(a, 1, 1);
   if (Value* v = resumeGenerator(t, g, t.none(), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
@@ -390,10 +391,10 @@ Value* generatorThrow(Trace& t, CallArgs& a) {
       args.args = {given};
     e = made ? given : call(t, e, std::move(args));
     setTraceback(t, e, traceback);
-  } else if (given) {
-    raise(t, PyExc_TypeError, "instance exception may not have a separate value");
   } else if (!PyType_FastSubclass(t.typeOf(e), Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     raise(t, PyExc_TypeError, std::string("exceptions must be classes or instances deriving from BaseException, not ") + t.typeOf(e)->tp_name);
+  } else if (given) {
+    raise(t, PyExc_TypeError, "instance exception may not have a separate value");
   } else if (!isReal(traceback, Py_None)) {
     setTraceback(t, e, traceback);
   }
@@ -428,7 +429,10 @@ Value* generatorClose(Trace& t, CallArgs& a) {
   closeGenerator(t, selfGenerator(t, a));
   return t.none();
 }
-Value* selfIter(Trace&, CallArgs& a) { return a.args.at(0); }
+Value* selfIter(Trace&, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return a.args[0];
+}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/special_methods.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -22,6 +23,10 @@ Value* notImplemented(Trace& t) { return t.realShared(Py_NotImplemented); }
 
 Value* slotGetitem(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  // A key that is absent is asked of the subclass.
+  DictValue* d = a.args[0]->kind == Kind::Instance ? asDict(a.args[0]) : nullptr;
+  if (Value* missing = d && !t.dictGet(d, t.keyOf(a.args[1])) ? pythonSpecial(t, a.args[0], "__missing__") : nullptr)
+    return call1(t, missing, a.args[1]);
   return getItem(t, rawSelf(a.args[0]), a.args[1]);
 }
 Value* slotSetitem(Trace& t, CallArgs& a) {
@@ -127,9 +132,11 @@ Value* objectStr(Trace& t, CallArgs& a) {
   return repr(t, a.args[0]);
 }
 Value* objectFormat(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
   PyObject* spec = t.constant(a.args[1]);
   if (!spec) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(a.args[1]));
-  if (!PyUnicode_Check(spec)) raise(t, PyExc_TypeError, std::string("__format__() argument must be str, not ") + Py_TYPE(spec)->tp_name);
+  if (!PyUnicode_Check(spec))
+    raise(t, PyExc_TypeError, std::string("__format__() argument must be str, not ") + (spec == Py_None ? "None" : Py_TYPE(spec)->tp_name));
   return format(t, a.args[0], a.args[1], 0);
 }
 

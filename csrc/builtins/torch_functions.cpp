@@ -324,10 +324,20 @@ Value* requiresGrad_(Trace& t, CallArgs& a) {
 }
 
 Value* tensorNew(Trace&, CallArgs&) { unsupported(BreakReason::TensorConstruction, "making a tensor with its class"); }
-Value* tensorIter(Trace& t, CallArgs& a) { return iterate(t, a.args.at(0)); }
-Value* tensorLen(Trace& t, CallArgs& a) { return t.integer(length(t, a.args.at(0))); }
-Value* tensorGetitem(Trace& t, CallArgs& a) { return getItem(t, a.args.at(0), a.args.at(1)); }
+Value* tensorIter(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return iterate(t, a.args[0]);
+}
+Value* tensorLen(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.integer(length(t, a.args[0]));
+}
+Value* tensorGetitem(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  return getItem(t, a.args[0], a.args[1]);
+}
 Value* tensorSetitem(Trace& t, CallArgs& a) {
+  expectArgs(a, 3, 3);
   setItem(t, a.args.at(0), a.args.at(1), a.args.at(2));
   return t.none();
 }

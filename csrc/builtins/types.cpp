@@ -260,7 +260,10 @@ Value* objectInitSubclass(Trace& t, CallArgs&) { return t.none(); }
 
 Value* functionGet(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 3);
-  if (isReal(a.args[1], Py_None) && a.args.size() > 2) return a.args[0];
+  if (isReal(a.args[1], Py_None)) {
+    if (a.args.size() < 3 || isReal(a.args[2], Py_None)) raise(t, PyExc_TypeError, "__get__(None, None) is invalid");
+    return a.args[0];
+  }
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
 Value* functionCall(Trace& t, CallArgs& a) {
@@ -270,6 +273,8 @@ Value* functionCall(Trace& t, CallArgs& a) {
 }
 Value* methodType(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  if (!t.typeOf(a.args[0])->tp_call) raise(t, PyExc_TypeError, "first argument must be callable");
+  if (isReal(a.args[1], Py_None)) raise(t, PyExc_TypeError, "instance must not be None");
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
 
@@ -447,6 +452,7 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("types.FunctionType.__get__", functionGet);
   table.add("types.FunctionType.__call__", functionCall);
   table.add("types.MethodType.__call__", functionCall);
+  for (PyTypeObject* type : {&PyCFunction_Type, &PyMethodDescr_Type, &PyWrapperDescr_Type}) table.addType(type, "__call__", functionCall);
   table.add("types.MethodType", methodType);
   table.add("builtins.BaseException.add_note", exceptionAddNote);
   // Those without an __init__ of their own.

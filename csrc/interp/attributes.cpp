@@ -305,7 +305,8 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyFunction_Type));
   if (attribute == "__get__") return t.make<BoundMethodValue>(t.realShared(typeLookup(&PyFunction_Type, name)), fn);
   if (attribute == "__call__") return fn;
-  return nullptr;
+  PyObject* d = typeLookup(&PyFunction_Type, name);
+  return d ? bindDescriptor(t, d, fn, &PyFunction_Type, name) : nullptr;
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
@@ -330,6 +331,9 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       if (attribute == "__self__") return m->self;
       if (attribute == "__func__") return m->function;
       if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyMethod_Type));
+      if (attribute == "__call__") return m;
+      PyObject* own = typeLookup(&PyMethod_Type, name);
+      if (own && (Py_TYPE(own) == &PyWrapperDescr_Type || Py_TYPE(own) == &PyMethodDescr_Type)) return t.make<BoundMethodValue>(t.realShared(own), m);
       return getAttrOrNull(t, m->function, name);
     }
     case Kind::Slice: {

@@ -310,6 +310,11 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (plain)
       return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
                                                   args.kwargs.empty() ? nullptr : names.get())));
+    // Its __init__ looks at its arguments.
+    auto isOf = [base](PyObject* kind) { return PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(kind)) != 0; };
+    if (isOf(PyExc_UnicodeDecodeError) || isOf(PyExc_UnicodeEncodeError) || isOf(PyExc_UnicodeTranslateError) ||
+        (isOf(PyExc_SyntaxError) && args.args.size() > 1))
+      unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
     if (group) type = groupClass(t, type, args);
     InstanceValue* i = makeInstance(t, type);
     i->exceptionArgs = t.tuple(args.args);

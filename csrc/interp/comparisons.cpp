@@ -88,6 +88,16 @@ const char* compareMethod(int op) { return kCompareMethod[op]; }
 const char* compareSymbol(int op) { return kCompareSymbol[op]; }
 int swappedComparison(int op) { return kSwapped[op]; }
 
+namespace {
+
+[[noreturn]] void notOrdered(Trace& t, int op, Value* a, Value* b) {
+  raise(t, PyExc_TypeError,
+        std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
+            "'");
+}
+
+}  // namespace
+
 Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (isTensor(a) || isTensor(b))
     if (Value* v = overriddenBinary(t, kCompareMethod[op], kCompareMethod[kSwapped[op]], a, b)) return v;
@@ -132,8 +142,14 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (reflectedFirst)
       if (Value* v = ask(b, kSwapped[op], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
-      return compareOp(t, op, x, y ? y : b);
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ))) try {
+        return compareOp(t, op, x, y ? y : b);
+      } catch (Raised& raised) {
+        // The builtin types know nothing of each other.
+        if (!isA(t, raised.exception, PyExc_TypeError)) throw;
+        if (Value* v = reflectedFirst ? nullptr : ask(b, kSwapped[op], a)) return v;
+        notOrdered(t, op, a, b);
+      }
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (Value* v = ask(a, op, b)) return v;
@@ -216,12 +232,12 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   }
   auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
   // With what is neither a set nor a view.
-  auto isPlain = [&](Value* v) { return isReal(v) && t.isConstant(v) && !PyAnySet_Check(realObject(v)) && !PyType_HasFeature(Py_TYPE(realObject(v)), Py_TPFLAGS_HEAPTYPE); };
+  auto isPlain = [&](Value* v) {
+    return isReal(v) && t.isConstant(v) && !PyAnySet_Check(realObject(v)) && !PyType_HasFeature(Py_TYPE(realObject(v)), Py_TPFLAGS_HEAPTYPE);
+  };
   if ((isView(a) && isPlain(b)) || (isView(b) && isPlain(a))) {
     if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
-    raise(t, PyExc_TypeError,
-          std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
-              "'");
+    notOrdered(t, op, a, b);
   }
   if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
     auto within = [&](Value* inner, Value* outer) {
@@ -239,7 +255,14 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(x > y && within(b, a));
     }
   }
-  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) {
+    try {
+      return compareOp(t, op, x ? x : a, y ? y : b);
+    } catch (Raised& raised) {
+      if (isA(t, raised.exception, PyExc_TypeError)) notOrdered(t, op, a, b);
+      throw;
+    }
+  }
   for (Value* v : {a, b})
     if (v->kind == Kind::Instance && coreType(t.typeOf(v))) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
@@ -254,9 +277,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
     return t.boolean(isSame(t, a, b) == (op == Py_EQ));
   }
-  raise(t, PyExc_TypeError,
-        std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
-            "'");
+  notOrdered(t, op, a, b);
 }
 
 bool isSame(Trace& t, Value* a, Value* b) {

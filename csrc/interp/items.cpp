@@ -375,8 +375,8 @@ void delItem(Trace& t, Value* container, Value* key) {
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   const PyNumberMethods* number = t.typeOf(key)->tp_as_number;
   raise(t, PyExc_TypeError,
-        std::string("'") + t.typeOf(container)->tp_name + "' object " + (number && number->nb_index ? "doesn't" : "does not") +
-            " support item deletion");
+        std::string("'") + t.typeOf(container)->tp_name + "' object " +
+            (number && number->nb_index && t.typeOf(container)->tp_as_sequence ? "doesn't" : "does not") + " support item deletion");
 }
 
 Py_ssize_t length(Trace& t, Value* v) {

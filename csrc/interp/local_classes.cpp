@@ -334,12 +334,12 @@ std::vector<Value*> resolvedBases(Trace& t, const std::vector<Value*>& stated) {
 
 Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names, CallArgs keywords) {
   PyObject* text = t.constant(name);
+  auto shown = [&](Value* v) { return isReal(v, Py_None) ? std::string("None") : std::string(t.typeOf(v)->tp_name); };
   // What is no str, tuple or dict, CPython names in its message.
-  if (!text || !PyUnicode_Check(text))
-    raise(t, PyExc_TypeError, std::string(meta->tp_name) + ".__new__() argument 1 must be str, not " + t.typeOf(name)->tp_name);
+  if (!text || !PyUnicode_Check(text)) raise(t, PyExc_TypeError, "type.__new__() argument 1 must be str, not " + shown(name));
   if (!PyType_FastSubclass(t.typeOf(bases), Py_TPFLAGS_TUPLE_SUBCLASS))
-    raise(t, PyExc_TypeError, std::string(meta->tp_name) + ".__new__() argument 2 must be tuple, not " + t.typeOf(bases)->tp_name);
-  if (!asDict(names)) raise(t, PyExc_TypeError, std::string(meta->tp_name) + ".__new__() argument 3 must be dict, not " + t.typeOf(names)->tp_name);
+    raise(t, PyExc_TypeError, "type.__new__() argument 2 must be tuple, not " + shown(bases));
+  if (!asDict(names)) raise(t, PyExc_TypeError, "type.__new__() argument 3 must be dict, not " + shown(names));
   std::vector<Value*> baseValues = itemsOf(t, bases);
   static PyObject* entriesName = named("__mro_entries__");
   for (Value* base : baseValues)

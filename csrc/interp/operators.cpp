@@ -366,7 +366,15 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     // The builtin type's own method answers only where the class has not put another in its place.
     bool leftIsNative = a->kind != Kind::Instance || !overrides(t, a, names.method);
     bool rightIsNative = ta != tb && (b->kind != Kind::Instance || !overrides(t, b, names.reflected));
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative)) return binaryOp(t, op, x ? x : a, y ? y : b);
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative)) {
+      try {
+        return binaryOp(t, op, x ? x : a, y ? y : b);
+      } catch (Raised& raised) {
+        // The classes are named, not what they derive from.
+        if (base != 6 && isA(t, raised.exception, PyExc_TypeError)) badOperands(t, op, a, b);
+        throw;
+      }
+    }
     refuseOwnMethod(t, a, names.method);
     if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, op, a, b);

@@ -129,7 +129,16 @@ def reversed_of_a_class(x):
 
 @case(lambda: (t(3),))
 def iterators_by_their_methods(x):
-    its = [iter("a"), iter(lambda: 1, 2), reversed((1,)), reversed({1: 2}), itertools.chain([1]), itertools.count(3), itertools.repeat(1), zip([1], "b")]
+    its = [
+        iter("a"),
+        iter(lambda: 1, 2),
+        reversed((1,)),
+        reversed({1: 2}),
+        itertools.chain([1]),
+        itertools.count(3),
+        itertools.repeat(1),
+        zip([1], "b"),
+    ]
     return x + 1, [i.__next__() for i in its], [i.__iter__() is i for i in its], [outcome(i.__next__) for i in its[2:5]]
 
 
@@ -153,15 +162,36 @@ def generator_parts(x):
 
 @case(lambda: (t(3),))
 def texts_of_getters(x):
-    made = operator.itemgetter(1), operator.itemgetter(1, "a"), operator.attrgetter("a.b"), operator.attrgetter("a", "b"), operator.methodcaller("m", 1, k=2)
+    made = (
+        operator.itemgetter(1),
+        operator.itemgetter(1, "a"),
+        operator.attrgetter("a.b"),
+        operator.attrgetter("a", "b"),
+        operator.methodcaller("m", 1, k=2),
+    )
     return x + 1, [repr(m) for m in made], f"{made[0]}"
 
 
 @case(lambda: (t(3),))
 def concatenating(x):
-    pairs = [([1], [2]), ((1,), (2,)), ("a", "b"), (1, 2), ({}, {}), ([1], 2), (1, [2]), (collections.deque([1]), collections.deque([2])), (x.shape, (1,))]
+    pairs = [
+        ([1], [2]),
+        ((1,), (2,)),
+        ("a", "b"),
+        (1, 2),
+        ({}, {}),
+        ([1], 2),
+        (1, [2]),
+        (collections.deque([1]), collections.deque([2])),
+        (x.shape, (1,)),
+    ]
     both = operator.concat, operator.iconcat
-    return x + 1, [outcome(lambda p=p, f=f: f(*p)) for p in pairs for f in both], outcome(lambda: operator.concat(x, x)), outcome(lambda: collections.deque([1]) + [2])
+    return (
+        x + 1,
+        [outcome(lambda p=p, f=f: f(*p)) for p in pairs for f in both],
+        outcome(lambda: operator.concat(x, x)),
+        outcome(lambda: collections.deque([1]) + [2]),
+    )
 
 
 @case(lambda: (t(3),))
