@@ -16,6 +16,17 @@ def items_of(iterable):
     return made
 
 
+def rest_of(iterator):
+    """Without its __iter__, which was called."""
+    made = []
+    while True:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return made
+        made.append(item)
+
+
 def length(method):
     n = operator.index(method())
     if n < 0:
@@ -50,7 +61,7 @@ def hinted_items(iterable, count, hint):
     """The same of an object with a __len__ or __length_hint__ of its own, which lists and tuples ask for."""
     iterator = iter(iterable)
     _ask_length(count, hint)
-    return items_of(iterator)
+    return rest_of(iterator)
 
 
 def first_items(iterable, most):
@@ -106,12 +117,12 @@ def chosen_by(iterable, key, default, before, choose):
 
 
 def sum_of(iterable, start):
-    iterator = iter(iterable)
     if isinstance(start, (str, bytes, bytearray)):
+        iter(iterable)
         return sum((), start)  # which raises in CPython's own words
     total, numbers = start, []  # int and float are added by CPython in its own way, as long as there is nothing else
     plain = type(start) is int or type(start) is float
-    for item in iterator:
+    for item in iterable:
         if plain:
             kind = type(item)
             if kind is int or kind is float or kind is bool:
@@ -181,8 +192,17 @@ def extended(into, iterable, count, hint):
     """list.extend: a generator sees the list grow."""
     iterator = iter(iterable)
     _ask_length(count, hint)
-    for item in iterator:
+    while True:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
         list.append(into, item)
+
+
+def added_in_place(into, iterable, count, hint):
+    extended(into, iterable, count, hint)
+    return into
 
 
 def updated(into, iterable, rest):

@@ -214,7 +214,7 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
     try:
         args = _mapped(args, fake)
         kwargs = _mapped(kwargs, fake)
-        with _quiet(writable), torch.set_grad_enabled(grad_enabled), mode:
+        with _quiet(), torch.set_grad_enabled(grad_enabled), mode:
             result = getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
         if not with_numbers and ((writable and _narrows(given)) or type(kwargs.get("alpha")) is bool):
             # Fake tensors' mul_ takes what torch's would not cast, and their add any alpha.
@@ -243,11 +243,8 @@ def infer(target: Any, is_method: bool, args: tuple[Any, ...], kwargs: dict[str,
 
 
 @contextlib.contextmanager
-def _quiet(writable: bool) -> Iterator[None]:
-    """A tensor of another size that is written to is warned about where the op runs."""
-    if not writable:
-        yield
-        return
+def _quiet() -> Iterator[None]:
+    """What an op warns about is said where it runs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -286,7 +283,7 @@ def _eager_error(target: Any, is_method: bool, given: Any, grad_enabled: bool, w
     except Exception:
         return None
     try:
-        with _quiet(writable), torch.set_grad_enabled(grad_enabled):
+        with _quiet(), torch.set_grad_enabled(grad_enabled):
             getattr(args[0], target)(*args[1:], **kwargs) if is_method else target(*args, **kwargs)
     except Exception as error:
         return error

@@ -107,6 +107,38 @@ class mappingproxy:
         return self._mapping.copy()
 
 
+# ---- reversed() of a sequence written in Python -------------------------------------------------------------------------------
+
+
+class reversed_sequence:
+    stands_for = reversed
+
+    def __init__(self, sequence):
+        self._sequence = sequence
+        self._at = len(sequence) - 1
+
+    def __iter__(self):
+        return self
+
+    def __length_hint__(self):
+        return 0 if self._sequence is None or len(self._sequence) <= self._at else self._at + 1
+
+    def __next__(self):
+        if self._sequence is None:
+            raise StopIteration
+        at, sequence = self._at, self._sequence
+        self._at, self._sequence = -1, None
+        if at >= 0:
+            try:
+                item = sequence[at]
+            except (IndexError, StopIteration):
+                pass
+            else:
+                self._at, self._sequence = at - 1, sequence
+                return item
+        raise StopIteration
+
+
 # ---- bytearray: its bytes are a constant, changed by CPython's own methods --------------------------------------------------
 
 
@@ -134,7 +166,7 @@ def bytes_shown(data, name, args, kwargs):
 def _plain(value):
     if type(value) is builtins.bytearray:
         return getattr(value, "_data", value)
-    return [_plain(item) for item in value] if type(value) in (list, tuple) else value
+    return type(value)([_plain(item) for item in value]) if type(value) in (list, tuple) else value
 
 
 def _changing(name):

@@ -10,6 +10,7 @@ import sys
 import types
 
 from cdynamo._consumers import (  # noqa: F401
+    added_in_place,
     all_of,
     any_of,
     bytes_of,
@@ -104,16 +105,24 @@ from cdynamo._torch_library import (  # noqa: F401
 
 
 def reduce(function, iterable, initial=_missing, /):
-    it = iter(iterable)
+    try:
+        it = iter(iterable)
+    except TypeError:
+        it = None
+    if it is None:
+        raise TypeError("reduce() arg 2 must support iteration")
     if initial is _missing:
         value = next(it, _missing)
         if value is _missing:
             raise TypeError("reduce() of empty iterable with no initial value")
     else:
         value = initial
-    for item in it:
+    while True:
+        try:
+            item = next(it)
+        except StopIteration:
+            return value
         value = function(value, item)
-    return value
 
 
 class _Groups:
@@ -204,6 +213,11 @@ class _Branch:
         self.at += 1
         return self.seen[self.at - 1]
 
+    def __copy__(self):
+        other = _Branch(self.data, self.seen, self.readers)
+        other.at = self.at
+        return other
+
 
 def tee(iterable, n=2, /):
     n = operator.index(n)
@@ -224,6 +238,9 @@ class itemgetter:
     def __call__(self, obj, /):
         return obj[self.items[0]] if len(self.items) == 1 else tuple(obj[i] for i in self.items)
 
+    def __repr__(self):
+        return f"operator.itemgetter({', '.join(map(repr, self.items))})"
+
 
 class attrgetter:
     stands_for = operator.attrgetter
@@ -239,6 +256,9 @@ class attrgetter:
     def __call__(self, obj, /):
         found = [_dotted(obj, attr) for attr in self.attrs]
         return found[0] if len(found) == 1 else tuple(found)
+
+    def __repr__(self):
+        return f"operator.attrgetter({', '.join(map(repr, self.attrs))})"
 
 
 def _dotted(obj, attr):
@@ -259,6 +279,10 @@ class methodcaller:
 
     def __call__(self, obj, /):
         return getattr(obj, self.name)(*self.args, **self.kwargs)
+
+    def __repr__(self):
+        given = [self.name, *self.args]
+        return f"operator.methodcaller({', '.join([*map(repr, given), *(f'{k}={v!r}' for k, v in self.kwargs.items())])})"
 
 
 class _CompareKey:

@@ -58,12 +58,12 @@ bool plainAnswer(Trace& t, Question q, Value* v, Value* cls) {
       if (!looksLikeClass(t, cls)) badClassInfo(t, q);
       unsupported(BreakReason::BuiltinCall, "isinstance() with an object that looks like a class");
     }
-    if (PyType_IsSubtype(t.typeOf(v), type)) return true;
+    if (isSubtype(t, t.typeOf(v), type)) return true;
     PyTypeObject* shown = shownClass(t, v);
-    return shown && PyType_IsSubtype(shown, type);
+    return shown && isSubtype(t, shown, type);
   }
   PyTypeObject* derived = asType(t, v);
-  if (derived && type) return PyType_IsSubtype(derived, type);
+  if (derived && type) return isSubtype(t, derived, type);
   if (!derived && !looksLikeClass(t, v)) raise(t, PyExc_TypeError, "issubclass() arg 1 must be a class");
   if (!type && !looksLikeClass(t, cls)) badClassInfo(t, q);
   unsupported(BreakReason::BuiltinCall, "issubclass() with an object that looks like a class");
@@ -167,7 +167,7 @@ bool isLegacyInstance(Trace& t, TensorValue* tensor, PyObject* cls) {
 }
 
 bool tensorMatches(Trace& t, TensorValue* tensor, PyTypeObject* cls) {
-  if (PyType_IsSubtype(t.typeOf(tensor), cls)) return true;
+  if (isSubtype(t, t.typeOf(tensor), cls)) return true;
   auto* object = reinterpret_cast<PyObject*>(cls);
   if (std::strcmp(Py_TYPE(cls)->tp_name, "torch.tensortype") == 0) return isLegacyInstance(t, tensor, object);
   if (!tensor->real) return false;  // torch.nn.Parameter asks for _is_param

@@ -404,7 +404,7 @@ Value* strJoin(Trace& t, CallArgs& a) {
   PyObject* sep = t.constant(a.args[0]);
   if (!sep) unsupported(BreakReason::UnsupportedCall, "str.join of " + describe(a.args[0]));
   ObjectRef parts = checked(PyList_New(0));
-  if (PyObject* c = isReal(a.args[1]) ? t.constant(a.args[1]) : nullptr; c && !Py_TYPE(c)->tp_iter && !PySequence_Check(c))
+  if (PyTypeObject* type = t.typeOf(a.args[1]); !type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item))
     raise(t, PyExc_TypeError, "can only join an iterable");
   if (a.args[1]->kind == Kind::Instance) try {
       a.args[1] = iterate(t, a.args[1]);

@@ -204,6 +204,7 @@ Value* builtinBytes(Trace& t, CallArgs& a) {
     bool iterable = v->kind == Kind::Iterator || v->kind == Kind::Generator ||
                     (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && !has("__index__") && (has("__iter__") || has("__getitem__")));
     if (iterable) a.args[0] = t.list(itemsOf(t, v));
+    if (v->kind == Kind::Instance && !coreOf(t, v) && !has("__bytes__") && has("__index__")) a.args[0] = indexValue(t, v);
   }
   return viaNative(t, a, typeObject(PyBytes_Type), "__bytes__");
 }
@@ -234,8 +235,8 @@ Value* builtinAbs(Trace& t, CallArgs& a) {
 }
 
 Value* builtinRound(Trace& t, CallArgs& a) {
-  static PyObject* round = PyUnicode_InternFromString("round");
-  if (!a.args.empty() && isTensor(a.args[0]) && a.args.size() == 1) return recordOp(t, round, true, a);
+  if (!a.args.empty() && isTensor(a.args[0]) && !lookUp(t, t.typeOf(a.args[0]), interned("__round__")))
+    raise(t, PyExc_TypeError, std::string("type ") + t.typeOf(a.args[0])->tp_name + " doesn't define __round__ method");
   return viaNative(t, a, builtinObject("round"), "__round__");
 }
 
@@ -378,15 +379,7 @@ Value* builtinTuple(Trace& t, CallArgs& a) {
 
 Value* sizeNew(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 1);
-  std::vector<Value*> sizes = a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]);
-  for (size_t i = 0; i < sizes.size(); i++) {
-    if (t.typeOf(sizes[i]) == &PyLong_Type) continue;
-    Value* index = indexValue(t, sizes[i]);
-    if (!index)
-      raise(t, PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item " + std::to_string(i) + " is '" + t.typeOf(sizes[i])->tp_name + "')");
-    sizes[i] = t.typeOf(index) == &PyLong_Type ? index : t.integer(PyLong_AsLongLong(t.constant(index)));
-  }
-  return t.tuple(std::move(sizes), sizeType());
+  return sizeOf(t, a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]));
 }
 
 Value* builtinSlice(Trace& t, CallArgs& a) {
@@ -409,11 +402,12 @@ Value* builtinRange(Trace& t, CallArgs& a) {
 Value* builtinProperty(Trace& t, CallArgs& a) {
   Value* parts[4] = {};
   const char* names[] = {"fget", "fset", "fdel", "doc"};
-  if (a.args.size() > 4) raise(t, PyExc_TypeError, "property expected at most 4 arguments, got " + std::to_string(a.args.size()));
+  if (a.args.size() > 4) raise(t, PyExc_TypeError, "property() takes at most 4 arguments (" + std::to_string(a.args.size()) + " given)");
   for (size_t i = 0; i < 4; i++) {
     parts[i] = i < a.args.size() ? a.args[i] : a.takeKeyword(names[i]);
     if (parts[i] && isReal(parts[i], Py_None)) parts[i] = nullptr;
   }
+  noKeywords(a);
   auto* p = t.make<PropertyValue>(&PyProperty_Type, parts[0] ? parts[0] : t.none());
   p->set = parts[1];
   p->del = parts[2];
@@ -592,8 +586,8 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
   for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "torch.finfo", "torch.iinfo",
-                           "torch.device", "sys.intern", "re._compile", "_datetime.date", "_datetime.datetime", "_datetime.time", "_datetime.timedelta",
-                           "_datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
+                           "torch.device", "sys.intern", "re._compile", "_datetime.date", "_datetime.datetime", "_datetime.time",
+                           "_datetime.timedelta", "_datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

@@ -102,13 +102,13 @@ Value* filterFalse(Trace& t, CallArgs& a) { return filterOf(t, a, true); }
 
 Value* builtinReversed(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 1);
-  if (a.args[0]->kind == Kind::Instance)
-    if (Value* m = specialMethod(t, a.args[0], "__reversed__")) {
-      if (isReal(m, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(a.args[0])->tp_name + "' object is not reversible");
+  Value* v = a.args[0];
+  if (v->kind == Kind::Instance || (isReal(v) && PyType_Check(realObject(v))))
+    if (Value* m = specialMethod(t, v, "__reversed__")) {
+      if (isReal(m, Py_None)) raise(t, PyExc_TypeError, std::string("'") + t.typeOf(v)->tp_name + "' object is not reversible");
       auto* bound = m->kind == Kind::BoundMethod ? as<BoundMethodValue>(m) : nullptr;
       if (bound && isPythonFunction(bound->function)) return call(t, m, {});
     }
-  Value* v = a.args[0];
   bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView ||
                   (v->kind == Kind::Instance && !asSet(v)) || v->kind == Kind::Tensor;
   if (v->kind == Kind::Instance && !as<InstanceValue>(v)->contents && !(specialMethod(t, v, "__len__") && specialMethod(t, v, "__getitem__")))
@@ -119,6 +119,11 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
   if (isReal(v) && PyRange_Check(realObject(v)) && t.constant(v)) {
     ObjectRef minusOne = checked(PyLong_FromLong(-1)), backwards = checked(PySlice_New(nullptr, nullptr, minusOne.get()));
     return iterate(t, t.real(native(t, PyObject_GetItem(realObject(v), backwards.get()))));
+  }
+  // Its length is read now, its items from behind as they are asked for.
+  if (v->kind == Kind::Instance && !asList(v) && !asTuple(v) && !iteratedDict(v)) {
+    static PyObject* lazily = importedObject("cdynamo._stand_ins", "reversed_sequence");
+    return call1(t, pinnedValue(t, lazily), v);
   }
   auto* it = iterator(t, IteratorValue::Reversed, &PyReversed_Type);
   if (ListValue* list = asList(v)) {
@@ -140,14 +145,7 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
     t.complete(dict);
     it->stop = iterationState(dict);
   }
-  if (v->kind == Kind::Instance && !asTuple(v) && !dict) {
-    std::vector<Value*> items;
-    Py_ssize_t n = length(t, v);
-    for (Py_ssize_t i = 0; i < n; i++) items.push_back(getItem(t, v, t.integer(i)));
-    it->subject = t.list(std::move(items));
-  } else {
-    it->subject = t.list(itemsOf(t, v));
-  }
+  it->subject = t.list(itemsOf(t, asTuple(v) ? asTuple(v) : v));
   return it;
 }
 
@@ -357,11 +355,13 @@ GeneratorValue* selfGenerator(Trace& t, CallArgs& a) {
 }
 Value* generatorSend(Trace& t, CallArgs& a) {
   auto* g = selfGenerator(t, a);
-  if (Value* v = resumeGenerator(t, g, a.args.at(1), nullptr)) return v;
+  expectArgs(a, 2, 2);
+  if (Value* v = resumeGenerator(t, g, a.args[1], nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
 Value* generatorNext(Trace& t, CallArgs& a) {
   auto* g = selfGenerator(t, a);
+  expectArgs(a, 1, 1);
   if (Value* v = resumeGenerator(t, g, t.none(), nullptr)) return v;
   stopIteration(t, g->frame->result);
 }
@@ -374,8 +374,9 @@ void setTraceback(Trace& t, Value* exception, Value* traceback) {
 
 Value* generatorThrow(Trace& t, CallArgs& a) {
   auto* g = selfGenerator(t, a);
+  expectArgs(a, 2, 4);
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
-  Value* e = a.args.at(1);
+  Value* e = a.args[1];
   Value* given = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : nullptr;
   Value* traceback = a.args.size() > 3 ? a.args[3] : t.none();
   if (!isReal(traceback, Py_None) && t.typeOf(traceback) != &PyTraceBack_Type)
@@ -390,10 +391,10 @@ Value* generatorThrow(Trace& t, CallArgs& a) {
       args.args = {given};
     e = made ? given : call(t, e, std::move(args));
     setTraceback(t, e, traceback);
-  } else if (given) {
-    raise(t, PyExc_TypeError, "instance exception may not have a separate value");
   } else if (!PyType_FastSubclass(t.typeOf(e), Py_TPFLAGS_BASE_EXC_SUBCLASS)) {
     raise(t, PyExc_TypeError, std::string("exceptions must be classes or instances deriving from BaseException, not ") + t.typeOf(e)->tp_name);
+  } else if (given) {
+    raise(t, PyExc_TypeError, "instance exception may not have a separate value");
   } else if (!isReal(traceback, Py_None)) {
     setTraceback(t, e, traceback);
   }
@@ -428,7 +429,10 @@ Value* generatorClose(Trace& t, CallArgs& a) {
   closeGenerator(t, selfGenerator(t, a));
   return t.none();
 }
-Value* selfIter(Trace&, CallArgs& a) { return a.args.at(0); }
+Value* selfIter(Trace&, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return a.args[0];
+}
 
 }  // namespace
 

@@ -107,14 +107,22 @@ Value* viewIsDisjoint(Trace& t, CallArgs& a) {
 
 Value* copyTensor(Trace&, CallArgs&) { unsupported(BreakReason::UnknownFunction, "copying a tensor with module copy"); }
 
+void addIterator(BuiltinTable& table, PyTypeObject* type) {
+  table.addType(type, "__next__", iteratorNext);
+  table.addType(type, "__iter__", iteratorIter);
+}
+
 }  // namespace
 
 void addLibraryFunctions(BuiltinTable& table) {
   for (PyTypeObject* type : {&PyListIter_Type, &PyTupleIter_Type, &PyRangeIter_Type, &PyDictIterKey_Type, &PyDictIterValue_Type, &PyDictIterItem_Type,
-                             &PySetIter_Type, &PyZip_Type, &PyMap_Type, &PyFilter_Type, &PyEnum_Type, &PyListRevIter_Type}) {
-    table.addType(type, "__next__", iteratorNext);
-    table.addType(type, "__iter__", iteratorIter);
-  }
+                             &PySetIter_Type, &PyZip_Type, &PyMap_Type, &PyFilter_Type, &PyEnum_Type, &PyListRevIter_Type, &PyReversed_Type,
+                             &PyCallIter_Type, &PyUnicodeIter_Type, &PyDictRevIterKey_Type, &PyDictRevIterValue_Type, &PyDictRevIterItem_Type,
+                             Py_TYPE(checked(PyObject_GetIter(importedObject("string", "digits"))).get())})
+    addIterator(table, type);
+  PyObject *name, *object;
+  for (Py_ssize_t at = 0; PyDict_Next(PyModule_GetDict(checked(PyImport_ImportModule("itertools")).get()), &at, &name, &object);)
+    if (PyType_Check(object) && reinterpret_cast<PyTypeObject*>(object)->tp_iternext) addIterator(table, reinterpret_cast<PyTypeObject*>(object));
   for (PyTypeObject* type : {&PyDictKeys_Type, &PyDictItems_Type}) table.addType(type, "isdisjoint", viewIsDisjoint);
   table.add("torch.Tensor.__reduce_ex__", copyTensor);
   table.addPolyfill("builtins.object.__reduce_ex__", "object_reduce_ex");

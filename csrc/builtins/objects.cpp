@@ -86,6 +86,8 @@ Value* descriptorGet(Trace& t, CallArgs& a) {
   }
   if (a.args[0]->kind == Kind::Property) {
     auto* p = as<PropertyValue>(a.args[0]);
+    if (p->type == &PyProperty_Type && !noInstance && isReal(p->get, Py_None))
+      raise(t, PyExc_AttributeError, std::string("property of '") + t.typeOf(instance)->tp_name + "' object has no getter");
     if (p->type == &PyProperty_Type) return noInstance ? p : call1(t, p->get, instance);
     if (p->type == &PyStaticMethod_Type) return p->get;
     checkClassMethod(t, p->get);

@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
+#include "interp/special_methods.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -141,6 +142,7 @@ Value* objectStr(Trace& t, CallArgs& a) {
   return repr(t, a.args[0]);
 }
 Value* objectFormat(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
   PyObject* spec = t.constant(a.args[1]);
   if (!spec) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(a.args[1]));
   if (!PyUnicode_Check(spec))

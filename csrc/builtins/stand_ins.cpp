@@ -72,8 +72,8 @@ void addStandIns(BuiltinTable& table) {
   table.addPolyfill("typing._make_nmtuple", "make_nmtuple");
   table.add("cdynamo._library.named_tuple_with_hints", namedTupleWithHints);
   for (const char* pure : {"struct.Struct", "zlib.crc32", "zlib.adler32", "zlib.compress", "zlib.decompress", "_datetime.date.fromisoformat",
-                           "_datetime.datetime.fromisoformat", "_datetime.time.fromisoformat", "_datetime.date.fromordinal", "_datetime.datetime.combine",
-                           "_datetime.date.fromisocalendar"})
+                           "_datetime.datetime.fromisoformat", "_datetime.time.fromisoformat", "_datetime.date.fromordinal",
+                           "_datetime.datetime.combine", "_datetime.date.fromisocalendar"})
     table.addPure(pure);
 }
 

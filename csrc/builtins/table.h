@@ -106,8 +106,10 @@ void expectArgs(const CallArgs& args, size_t least, size_t most);
 // Calls a C callable with constants; null where an argument is none.
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args);
 void noKeywords(const CallArgs& args);
-// The name of an attribute, interned; fn says who asks. TypeError where it is no str.
-PyObject* nameArgument(Trace& t, Value* v, const char* fn);
+// The name of an attribute, interned; raises or breaks, naming the function, where v is none.
+PyObject* nameArgument(Trace& t, Value* v, const char* function);
+// torch.Size(items)
+Value* sizeOf(Trace& t, std::vector<Value*> items);
 // The range that index(x, start, stop) searches, from the second argument on; the stop may lie beyond the end.
 std::pair<long long, long long> searchBounds(Trace& t, const CallArgs& args, long long length);
 // The ValueError of index() and remove().

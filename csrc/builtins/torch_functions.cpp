@@ -145,6 +145,15 @@ std::string messageOf(Trace& t, const CallArgs& a) {
   return utf8 ? std::string(". Message: ") + utf8 : "";
 }
 
+// nn.Module's own call leaves out the hooks that are always to be called where it is told that it is being compiled.
+bool forgetsHooksWhileCompiling(const Trace& t) {
+  static PyObject* code = [] {
+    ObjectRef function = checked(PyObject_GetAttrString(importedObject("torch.nn", "Module"), "_call_impl"));
+    return PyFunction_Check(function.get()) ? PyFunction_GET_CODE(function.get()) : nullptr;
+  }();
+  return t.frame && reinterpret_cast<PyObject*>(t.frame->code->pyCode()) == code;
+}
+
 }  // namespace
 
 bool isControl(PyObject* callable) {
@@ -186,7 +195,7 @@ Value* callTorch(Trace& t, PyObject* callable, Value* callableValue, CallArgs& a
       pin();
       return recordOp(t, reinterpret_cast<PyFunctionObject*>(callable)->func_name, true, args);
     }
-    case TorchKind::CompilingTrue: pin(); return t.boolean(true);
+    case TorchKind::CompilingTrue: pin(); return t.boolean(!forgetsHooksWhileCompiling(t));
     case TorchKind::False: pin(); return t.boolean(false);
     case TorchKind::GraphBreak: unsupported(BreakReason::UserBreak, "torch._dynamo.graph_break()" + messageOf(t, args));
     case TorchKind::SkipFrame: unsupported(BreakReason::UserSkip, "torch._dynamo.skip_frame()" + messageOf(t, args));
@@ -315,10 +324,20 @@ Value* requiresGrad_(Trace& t, CallArgs& a) {
 }
 
 Value* tensorNew(Trace&, CallArgs&) { unsupported(BreakReason::TensorConstruction, "making a tensor with its class"); }
-Value* tensorIter(Trace& t, CallArgs& a) { return iterate(t, a.args.at(0)); }
-Value* tensorLen(Trace& t, CallArgs& a) { return t.integer(length(t, a.args.at(0))); }
-Value* tensorGetitem(Trace& t, CallArgs& a) { return getItem(t, a.args.at(0), a.args.at(1)); }
+Value* tensorIter(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return iterate(t, a.args[0]);
+}
+Value* tensorLen(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.integer(length(t, a.args[0]));
+}
+Value* tensorGetitem(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  return getItem(t, a.args[0], a.args[1]);
+}
 Value* tensorSetitem(Trace& t, CallArgs& a) {
+  expectArgs(a, 3, 3);
   setItem(t, a.args.at(0), a.args.at(1), a.args.at(2));
   return t.none();
 }

@@ -22,6 +22,19 @@ Value* typeValue(Trace& t, Value* v) {
   return t.wrap(type, t.sources.pinned(type));
 }
 
+Value* sizeOf(Trace& t, std::vector<Value*> items) {
+  for (Value* v : items) {
+    if (isNumber(v) || t.typeOf(v) == &PyLong_Type) continue;
+    // What else is a size, and what is none, torch says.
+    PyObject* given = isTensor(v) ? nullptr : t.snapshot(t.list(items));
+    if (!given) unsupported(BreakReason::BuiltinCall, "torch.Size of " + describe(v));
+    ObjectRef size = native(t, PyObject_CallOneArg(reinterpret_cast<PyObject*>(sizeType()), given));
+    for (size_t i = 0; i < items.size(); i++) items[i] = t.realShared(PyTuple_GET_ITEM(size.get(), static_cast<Py_ssize_t>(i)));
+    break;
+  }
+  return t.tuple(std::move(items), sizeType());
+}
+
 namespace {
 
 Value* builtinType(Trace& t, CallArgs& a) {
@@ -103,11 +116,11 @@ Value* builtinSuper(Trace& t, CallArgs& a) {
   if (self && standsFor(self)) unsupported(BreakReason::BuiltinCall, "super() of " + describe(self));
   PyTypeObject* start;
   if (!self || isReal(self, Py_None)) return t.make<SuperValue>(thisClass, nullptr, nullptr);
-  if (isReal(self) && PyType_Check(realObject(self)) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
+  if (isReal(self) && PyType_Check(realObject(self)) && isSubtype(t, reinterpret_cast<PyTypeObject*>(realObject(self)), thisClass))
     start = reinterpret_cast<PyTypeObject*>(t.identity(self));
   else
     start = t.typeOf(self);
-  if (!PyType_IsSubtype(start, thisClass)) raise(t, PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type");
+  if (!isSubtype(t, start, thisClass)) raise(t, PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type");
   return t.make<SuperValue>(thisClass, self, start);
 }
 
@@ -165,7 +178,7 @@ void checkImmutableArguments(Trace& t, PyTypeObject* type, PyTypeObject* base, c
 // dict.__new__, list.__new__, set.__new__, tuple.__new__ of a Python subclass.
 Value* containerNew(Trace& t, CallArgs& a) {
   auto* type = reinterpret_cast<PyTypeObject*>(t.identity(a.args.at(0)));
-  if (type == sizeType()) return t.tuple(a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{}, type);
+  if (type == sizeType()) return sizeOf(t, a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{});
   if (PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) {
     checkImmutableArguments(t, type, &PyTuple_Type, a);
     std::vector<Value*> items = a.args.size() > 1 ? itemsOf(t, a.args[1]) : std::vector<Value*>{};
@@ -249,7 +262,10 @@ Value* objectInitSubclass(Trace& t, CallArgs&) { return t.none(); }
 
 Value* functionGet(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 3);
-  if (isReal(a.args[1], Py_None) && a.args.size() > 2) return a.args[0];
+  if (isReal(a.args[1], Py_None)) {
+    if (a.args.size() < 3 || isReal(a.args[2], Py_None)) raise(t, PyExc_TypeError, "__get__(None, None) is invalid");
+    return a.args[0];
+  }
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
 Value* functionCall(Trace& t, CallArgs& a) {
@@ -259,10 +275,13 @@ Value* functionCall(Trace& t, CallArgs& a) {
 }
 Value* methodType(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  if (!t.typeOf(a.args[0])->tp_call) raise(t, PyExc_TypeError, "first argument must be callable");
+  if (isReal(a.args[1], Py_None)) raise(t, PyExc_TypeError, "instance must not be None");
   return t.make<BoundMethodValue>(a.args[0], a.args[1]);
 }
 
 Value* exceptionInit(Trace& t, CallArgs& a) {
+  if (!a.kwargs.empty()) raise(t, PyExc_TypeError, std::string(t.typeOf(a.args.at(0))->tp_name) + "() takes no keyword arguments");
   auto* i = a.args.at(0)->kind == Kind::Instance ? as<InstanceValue>(a.args[0]) : nullptr;
   if (!i) unsupported(BreakReason::ObjectConstruction, "initialising an exception");
   t.journal.set(i->exceptionArgs, static_cast<Value*>(t.tuple({a.args.begin() + 1, a.args.end()})));
@@ -444,13 +463,17 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("types.FunctionType.__get__", functionGet);
   table.add("types.FunctionType.__call__", functionCall);
   table.add("types.MethodType.__call__", functionCall);
+  for (PyTypeObject* type : {&PyCFunction_Type, &PyMethodDescr_Type, &PyWrapperDescr_Type}) table.addType(type, "__call__", functionCall);
   table.add("types.MethodType", methodType);
-  table.add("builtins.BaseException.__init__", exceptionInit);
   table.add("builtins.BaseException.add_note", exceptionAddNote);
-  table.add("builtins.Exception.__init__", exceptionInit);
-  table.addType(reinterpret_cast<PyTypeObject*>(PyExc_ValueError), "__init__", exceptionInit);
-  table.addType(reinterpret_cast<PyTypeObject*>(PyExc_RuntimeError), "__init__", exceptionInit);
-  table.addType(reinterpret_cast<PyTypeObject*>(PyExc_TypeError), "__init__", exceptionInit);
+  // Those without an __init__ of their own.
+  PyObject *name, *object;
+  for (Py_ssize_t at = 0; PyDict_Next(PyEval_GetBuiltins(), &at, &name, &object);) {
+    auto* type = reinterpret_cast<PyTypeObject*>(object);
+    if (PyExceptionClass_Check(object) && type->tp_init == reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_init &&
+        PyDict_GetItemString(typeDict(type), "__init__"))
+      table.addType(type, "__init__", exceptionInit);
+  }
   table.add("builtins.type.__call__", typeCall);
   table.add("builtins.type.mro", typeMro);
   table.add("builtins.type.__new__", typeNew);

@@ -349,3 +349,12 @@ int peekIterator(PyObject* it, Py_ssize_t k, PyObject** item) {
 int peekMayCollect(PyObject* it) { return Py_TYPE(it) == &PyDictIterItem_Type; }
 
 void advanceEnumerate(PyObject* enumerate, Py_ssize_t count) { ((Enumerate*)enumerate)->index += count; }
+
+PyObject* newReversed(PyObject* sequence, Py_ssize_t index) {
+  SequenceIterator* made = (SequenceIterator*)PyReversed_Type.tp_alloc(&PyReversed_Type, 0);
+  if (made) {
+    made->index = sequence ? index : -1;
+    made->sequence = Py_XNewRef(sequence);
+  }
+  return (PyObject*)made;
+}

@@ -41,6 +41,9 @@ int peekMayCollect(PyObject* iterator);
 // The number of the next item grows, and no item is taken.
 void advanceEnumerate(PyObject* enumerate, Py_ssize_t count);
 
+// A builtins.reversed that gives sequence[index] next; none of the sequence's own code runs. sequence null: it has ended.
+PyObject* newReversed(PyObject* sequenceOrNull, Py_ssize_t index);
+
 #ifdef __cplusplus
 }
 #endif

@@ -506,7 +506,11 @@ void Rebuilder::makeFunction(FunctionValue* fn) {
 
 void Rebuilder::makeBoundMethod(BoundMethodValue* m) {
   PyTypeObject* kind = isReal(m->function) ? Py_TYPE(realObject(m->function)) : nullptr;
-  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type) {
+  if ((kind == &PyWrapperDescr_Type || kind == &PyMethodDescr_Type) && isReal(m->self, Py_None)) {
+    // None stands for no object where __get__ is called.
+    load(m->self);
+    a.loadAttr(PyUnicode_AsUTF8(reinterpret_cast<PyDescrObject*>(realObject(m->function))->d_name));
+  } else if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type) {
     load(m->function);
     a.loadAttr("__get__");
     if (kind == &PyClassMethodDescr_Type) a.loadNone();

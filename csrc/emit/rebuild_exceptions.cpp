@@ -16,8 +16,11 @@ PyTypeObject* cBase(PyTypeObject* type) {
   return type;
 }
 
-// Whether it keeps more than its arguments, which __init__ sets.
-bool hasFields(PyTypeObject* base) { return base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize; }
+// Whether __init__ sets more than __new__: fields beside the arguments, or these themselves (__new__ of MemoryError takes none).
+bool hasFields(PyTypeObject* base) {
+  return base->tp_basicsize != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_basicsize ||
+         base == reinterpret_cast<PyTypeObject*>(PyExc_MemoryError);
+}
 
 }  // namespace
 

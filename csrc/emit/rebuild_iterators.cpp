@@ -6,6 +6,7 @@
 #include "base/own_library.h"
 #include "bytecode/code.h"
 #include "cpython/compat.h"
+#include "cpython/iterators.h"
 #include "emit/helpers.h"
 #include "emit/rebuild.h"
 #include "interp/protocol.h"
@@ -435,6 +436,24 @@ bool Rebuilder::makeKeyFunction(FunctionValue* fn) {
   return true;
 }
 
+namespace {
+
+PyObject* makeReversed(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2) return PyErr_Format(PyExc_TypeError, "new_reversed(sequence, index)");
+  Py_ssize_t index = PyLong_AsSsize_t(args[1]);
+  if (index == -1 && PyErr_Occurred()) return nullptr;
+  return newReversed(args[0] == Py_None ? nullptr : args[0], index);
+}
+
+PyMethodDef reversedDef = {"new_reversed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(makeReversed)), METH_FASTCALL, nullptr};
+
+PyObject* reversedMaker() {
+  static PyObject* function = checked(PyCFunction_New(&reversedDef, nullptr)).release();
+  return function;
+}
+
+}  // namespace
+
 bool Rebuilder::makeStandIn(InstanceValue* i) {
   auto is = [&](const char* name) { return std::strcmp(i->type->tp_name, name) == 0; };
   auto field = [&](const char* name) { return fieldOf(i, name); };
@@ -503,6 +522,11 @@ bool Rebuilder::makeStandIn(InstanceValue* i) {
       a.call(1);
     }
     load(field("target"));
+    a.call(2);
+  } else if (is("reversed")) {
+    a.loadConst(reversedMaker());
+    load(field("_sequence"));
+    load(field("_at"));
     a.call(2);
   } else if (PyObject* parts = PyDict_GetItemString(typeDict(i->type), "__made_of__")) {
     a.loadConst(PyDict_GetItemString(typeDict(i->type), "__made_by__"));

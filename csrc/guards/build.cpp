@@ -161,7 +161,8 @@ class ProgramBuilder {
         return Held::identity(object);
       case FactKind::TypeIs:
       case FactKind::Tensor:
-      case FactKind::TypeLookup: return watches(object) ? Held::watched(object) : Held::strong(object);
+      case FactKind::TypeLookup:
+      case FactKind::Mro: return watches(object) ? Held::watched(object) : Held::strong(object);
       case FactKind::DictLacks: return isOneOfAKind(object) && watches(object) ? Held::watched(object) : Held::strong(object);
       case FactKind::DictKeys:
       case FactKind::SetOrder: return Held::strong(program_->mortals_.named(object).get());
@@ -197,6 +198,13 @@ class ProgramBuilder {
     bool leadsOn = expected && !alone && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(expected)) && PyType_IS_GC(Py_TYPE(expected));
     if (leadsOn && program_->mortals_.isWatched(fact.object.get()) && typeLookup(type, fact.name.get()) == expected) made.number = typeVersion(type);
     made.expected = alone ? Held::strong(expected) : made.number || watches(expected) ? Held::watched(expected) : Held::identity(expected);
+  }
+
+  // The classes are not kept alive: where one dies, nothing can be said any more.
+  void holdMro(const Fact& fact, GuardFact& made) {
+    PyObject* classes = fact.expected.get();
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); i++) watches(PyTuple_GET_ITEM(classes, i));
+    made.number = mroNumber(reinterpret_cast<PyTypeObject*>(fact.object.get()));
   }
 
   // baseType: null where it is not known.
@@ -299,6 +307,8 @@ class ProgramBuilder {
       made.name = Held::strong(fact.name.get());
       if (fact.kind == FactKind::TypeLookup)
         holdLookup(fact, made);
+      else if (fact.kind == FactKind::Mro)
+        holdMro(fact, made);
       else
         made.expected = Held::strong(fact.expected.get());
       if (fact.kind == FactKind::SetEquals) {
@@ -442,7 +452,7 @@ class ProgramBuilder {
 
   void addFact(uint32_t index) {
     const GuardFact& fact = program_->facts_[index];
-    if (fact.kind == FactKind::TypeLookup) return addTypeFact(index);
+    if (fact.kind == FactKind::TypeLookup || fact.kind == FactKind::Mro) return addTypeFact(index);
     if (fact.kind == FactKind::AbcToken) return other(0, index);
     if (fact.kind == FactKind::Present) return;                                    // reading it is the check
     if (fact.kind == FactKind::Written || fact.kind == FactKind::Overlap) return;  // in the memory guard

@@ -47,6 +47,7 @@ const char* factLabel(FactKind kind) {
     case FactKind::SetEquals: return "SET_MATCH";
     case FactKind::SetOrder: return "SET_ORDER";
     case FactKind::TypeLookup: return "TYPE_ATTR_MATCH";
+    case FactKind::Mro: return "TYPE_MRO_MATCH";
     case FactKind::FunctionIs: return "CLOSURE_MATCH";
     case FactKind::Tensor: return "TENSOR_MATCH";
     case FactKind::SameObject: return "OBJECT_ALIASING";
@@ -104,6 +105,7 @@ class Explainer {
         if (fact.expected.empty()) return "not hasattr(" + reprOf(object) + ", " + reprOf(fact.name.get()) + ")";
         if (fact.number) return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ", and was not changed";
         return reprOf(object) + " has the same " + reprOf(fact.name.get()) + ": " + reprOf(fact.expected.get());
+      case FactKind::Mro: return reprOf(object) + " has the same __mro__";
       case FactKind::FunctionIs: return "___check_code(" + subject + ", " + reprOf(object) + ")";
       case FactKind::Tensor: return tensorCondition(fact, subject);
       case FactKind::SameObject: return subject + " is " + name(fact.other);
@@ -440,6 +442,7 @@ class Explainer {
         if (fact.number && fact.number != typeVersion(reinterpret_cast<PyTypeObject*>(object))) return condition(fact);
         return unless(same, found ? reprOf(found) : "no such attribute");
       }
+      case FactKind::Mro: return object && mroNumber(reinterpret_cast<PyTypeObject*>(object)) == fact.number ? "" : condition(fact);
       case FactKind::FunctionIs: return functionMiss(fact, subject);
       case FactKind::Tensor: return tensorMiss(fact, subject);
       case FactKind::SameObject:

@@ -73,6 +73,7 @@ void FactList::setEquals(const Source* s, PyObject* frozen) { add({.kind = FactK
 void FactList::typeLookup(PyTypeObject* type, PyObject* name, PyObject* expected) {
   add({.kind = FactKind::TypeLookup, .object = ObjectRef::share(type), .name = ObjectRef::share(name), .expected = ObjectRef::share(expected)});
 }
+void FactList::mro(PyTypeObject* type) { add({.kind = FactKind::Mro, .object = ObjectRef::share(type), .expected = ObjectRef::share(type->tp_mro)}); }
 void FactList::functionIs(const Source* s, PyObject* function) {
   auto* f = reinterpret_cast<PyFunctionObject*>(function);
   add({.kind = FactKind::FunctionIs,

@@ -26,6 +26,7 @@ enum class FactKind : uint8_t {
   SetEquals,        // set source equals the frozenset object
   SetOrder,         // set source gives the items of tuple object, in that order
   TypeLookup,       // object is a type, name a str: the lookup of name along the MRO gives `expected` (null: nothing)
+  Mro,              // object is a type whose MRO has the classes of tuple expected, in that order
   FunctionIs,       // source is a function with code object `object`; number: it has __defaults__ (1), __kwdefaults__ (2)
   Tensor,           // source is a tensor of exactly type `object`, with metadata tensors[number]
   SameObject,       // source is otherSource
@@ -70,6 +71,7 @@ class FactList {
   void setEquals(const Source* s, PyObject* frozen);
   void setOrder(const Source* s, PyObject* itemsTuple);
   void typeLookup(PyTypeObject* type, PyObject* name, PyObject* expectedOrNull);
+  void mro(PyTypeObject* type);
   void functionIs(const Source* s, PyObject* function);
   void tensor(const Source* s, PyTypeObject* type, const TensorMeta& meta);
   void sameObject(const Source* a, const Source* b);

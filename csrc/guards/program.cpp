@@ -365,12 +365,23 @@ bool GuardProgram::refreshDict(State& state, uint32_t index, std::vector<ObjectR
   return true;
 }
 
+int64_t mroNumber(const PyTypeObject* type) {
+  uint64_t number = 0;
+  for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
+    number = (number ^ reinterpret_cast<uintptr_t>(PyTuple_GET_ITEM(type->tp_mro, i))) * 0x9E3779B97F4A7C15ull;
+  return static_cast<int64_t>(number);
+}
+
 bool GuardProgram::refreshType(State& state, uint32_t index) {
   const TypeGroup& group = typeGroups_[index];
   state.typeVersions[index] = 0;
   unsigned version = typeVersion(group.type);
   for (uint32_t number : group.facts) {
     const GuardFact& fact = facts_[number];
+    if (fact.kind == FactKind::Mro) {
+      if (mroNumber(group.type) != fact.number) return false;
+      continue;
+    }
     if (fact.number != 0 && fact.number != version) return false;
     PyObject* found = typeLookup(group.type, fact.name.get());
     if (found != fact.expected.get() || (found == nullptr && !fact.expected.empty())) return false;
@@ -411,7 +422,8 @@ bool GuardProgram::holds(const GuardFact& fact, State& state, std::vector<Object
     case FactKind::SetOrder:
       if (compareMayRunPython(fact.object.get())) holdRegisters(state, validBelow, temporaries);
       return setOrderIs(value, fact.object.get());
-    case FactKind::TypeLookup: return false;  // in a type group
+    case FactKind::TypeLookup:
+    case FactKind::Mro: return false;  // in a type group
     case FactKind::Written:
     case FactKind::Overlap: return false;  // in the memory guard
     case FactKind::FunctionIs: return isFunctionWith(value, fact);

@@ -34,6 +34,9 @@ struct FrameInputs {
 };
 
 // A fact with registers instead of sources, and without strong references to user data.
+// Made of the classes of a type's MRO: equal where these are the same, as long as none of them has died.
+int64_t mroNumber(const PyTypeObject* type);
+
 struct GuardFact {
   FactKind kind;
   int32_t reg = -1;
@@ -41,7 +44,7 @@ struct GuardFact {
   Held object;
   Held name;
   Held expected;
-  int64_t number = 0;  // as in Fact; TypeLookup: not 0 where it holds for this version of the type alone
+  int64_t number = 0;  // as in Fact; TypeLookup: not 0 where it holds for this version of the type alone; Mro: mroNumber of the type
   int64_t upper = 0;
   int32_t place = -1;  // in GuardProgram::places_
 };

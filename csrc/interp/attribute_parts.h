@@ -24,6 +24,8 @@ DictValue* threadDict(Trace& t, Value* object);
 
 // What an existing mappingproxy shows; null where v is none.
 Value* mappingOfProxy(Trace& t, Value* v);
+// A new proxy of a dict.
+Value* proxyOf(Trace& t, Value* mapping);
 // The comparison where one is such a proxy; null where none is.
 Value* compareProxies(Trace& t, int op, Value* a, Value* b);
 

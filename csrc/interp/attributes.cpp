@@ -40,6 +40,20 @@ PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name) {
 
 namespace {
 
+void guardMro(Trace& t, PyTypeObject* type) {
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type)) t.facts.mro(type);
+}
+
+}  // namespace
+
+bool isSubtype(Trace& t, PyTypeObject* type, PyTypeObject* base) {
+  if (type == base || base == &PyBaseObject_Type) return true;
+  guardMro(t, type);
+  return PyType_IsSubtype(type, base) != 0;
+}
+
+namespace {
+
 // What lookUp has found and is no descriptor.
 Value* heldByClass(Trace& t, PyTypeObject* type, PyObject* name, PyObject* found) {
   bool plain = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !t.localClass(type);
@@ -65,9 +79,7 @@ Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name) {
       }
       if (attribute == "__dict__" && !t.localClass(type)) {
         // A proxy of the dict of an existing class: what is read of it is guarded as with any dict.
-        InstanceValue* proxy = makeInstance(t, reinterpret_cast<PyTypeObject*>(importedObject("cdynamo._stand_ins", "mappingproxy")));
-        t.dictSet(t.dictOf(proxy), t.keyOf(t.realShared(interned("_mapping"))), classDict(t, type));
-        return proxy;
+        return proxyOf(t, classDict(t, type));
       }
       ObjectRef held = ObjectRef::steal(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
       if (!held) raiseCurrent(t);
@@ -226,6 +238,7 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
   };
   if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PySuper_Type));
   if (!super->self) return own();
+  guardMro(t, super->startType);
   PyObject* mro = super->startType->tp_mro;
   Py_ssize_t n = PyTuple_GET_SIZE(mro), i = 0;
   while (i < n && PyTuple_GET_ITEM(mro, i) != reinterpret_cast<PyObject*>(super->thisClass)) i++;
@@ -234,7 +247,6 @@ Value* superAttr(Trace& t, SuperValue* super, PyObject* name) {
     PyObject* found = PyDict_GetItemWithError(typeDict(base), name);
     if (!found) continue;
     // The MRO and this base's own entry are what the answer rests on.
-    lookUp(t, super->startType, interned("__mro_entries__"));
     lookUp(t, base, name);
     bool onClass =
         isReal(super->self) && PyType_Check(realObject(super->self)) && realObject(super->self) == reinterpret_cast<PyObject*>(super->startType);
@@ -296,7 +308,8 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyFunction_Type));
   if (attribute == "__get__") return t.make<BoundMethodValue>(t.realShared(typeLookup(&PyFunction_Type, name)), fn);
   if (attribute == "__call__") return fn;
-  return nullptr;
+  PyObject* d = typeLookup(&PyFunction_Type, name);
+  return d ? bindDescriptor(t, d, fn, &PyFunction_Type, name) : nullptr;
 }
 
 // The part of getattr that __getattribute__ stands for; null where it would raise AttributeError.
@@ -321,6 +334,9 @@ Value* attributeOf(Trace& t, Value* object, PyObject* name) {
       if (attribute == "__self__") return m->self;
       if (attribute == "__func__") return m->function;
       if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyMethod_Type));
+      if (attribute == "__call__") return m;
+      PyObject* own = typeLookup(&PyMethod_Type, name);
+      if (own && (Py_TYPE(own) == &PyWrapperDescr_Type || Py_TYPE(own) == &PyMethodDescr_Type)) return t.make<BoundMethodValue>(t.realShared(own), m);
       return getAttrOrNull(t, m->function, name);
     }
     case Kind::Slice: {

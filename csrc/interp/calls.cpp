@@ -249,6 +249,8 @@ Value* inlineFunction(Trace& t, Value* function, CallArgs args) {
 // ---- instances -------------------------------------------------------------------------------------------------------
 
 InstanceValue* makeInstance(Trace& t, PyTypeObject* type) {
+  static PyObject* abstract = PyUnicode_InternFromString("__abstractmethods__");
+  if (Py_TYPE(type) != &PyType_Type) lookUp(t, type, abstract);
   if (PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT) && type->tp_basicsize >= PyBaseObject_Type.tp_basicsize) {
     // What object.__new__ says names the methods that are missing.
     ObjectRef nothing = checked(PyTuple_New(0));
@@ -326,6 +328,11 @@ Value* construct(Trace& t, PyTypeObject* type, Value* typeValue, CallArgs args) 
     if (plain)
       return t.real(native(t, PyObject_Vectorcall(reinterpret_cast<PyObject*>(type), constants.data(), args.args.size(),
                                                   args.kwargs.empty() ? nullptr : names.get())));
+    // Its __init__ looks at its arguments.
+    auto isOf = [base](PyObject* kind) { return PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(kind)) != 0; };
+    if (isOf(PyExc_UnicodeDecodeError) || isOf(PyExc_UnicodeEncodeError) || isOf(PyExc_UnicodeTranslateError) ||
+        (isOf(PyExc_SyntaxError) && args.args.size() > 1))
+      unsupported(BreakReason::ObjectConstruction, std::string("making a ") + type->tp_name);
     if (group) type = groupClass(t, type, args);
     type = checkedException(t, type, initMethod, args);
     InstanceValue* i = makeInstance(t, type);
@@ -531,7 +538,14 @@ Value* callReal(Trace& t, Value* callable, CallArgs args) {
     t.identity(callable);
     ObjectRef origin = checked(PyObject_GetAttrString(object, "__origin__"));
     Value* made = call(t, pinnedValue(t, origin.get()), std::move(args));
-    if (made->kind == Kind::Instance) unsupported(BreakReason::ObjectConstruction, "a call of a generic alias");
+    // Builtin types have no room for it.
+    if (!PyType_HasFeature(t.typeOf(made), Py_TPFLAGS_HEAPTYPE)) return made;
+    static PyObject* origClass = PyUnicode_InternFromString("__orig_class__");
+    try {
+      setAttr(t, made, origClass, callable);
+    } catch (Raised& raised) {
+      if (!isA(t, raised.exception, PyExc_AttributeError) && !isA(t, raised.exception, PyExc_TypeError)) throw;
+    }
     return made;
   }
   if (PyObject* descriptor = boundDescriptor(object)) {

@@ -99,12 +99,16 @@ bool knowsInC(Trace& t, int op, Value* container, Value* other) {
   return asTuple(container) && isA(&PyTuple_Type);
 }
 
-// Neither operand knows the other: equal by identity, and not ordered.
-Value* compareUnrelated(Trace& t, int op, Value* a, Value* b) {
-  if (op == Py_EQ || op == Py_NE) return t.boolean(isSame(t, a, b) == (op == Py_EQ));
+[[noreturn]] void notOrdered(Trace& t, int op, Value* a, Value* b) {
   raise(t, PyExc_TypeError,
         std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
             "'");
+}
+
+// Neither operand knows the other: equal by identity, and not ordered.
+Value* compareUnrelated(Trace& t, int op, Value* a, Value* b) {
+  if (op == Py_EQ || op == Py_NE) return t.boolean(isSame(t, a, b) == (op == Py_EQ));
+  notOrdered(t, op, a, b);
 }
 
 }  // namespace
@@ -152,12 +156,23 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       Value* equal = trySpecial(t, v, "__eq__", other);
       return equal ? t.boolean(!truth(t, equal)) : nullptr;
     };
-    bool reflectedFirst = ta != tb && PyType_IsSubtype(tb, ta);
-    if (reflectedFirst)
+    bool reflectedFirst = ta != tb && isSubtype(t, tb, ta);
+    if (reflectedFirst) {
       if (Value* v = ask(b, kSwapped[op], a)) return v;
+      if (!overrides(b, kSwapped[op]) && knowsInC(t, kSwapped[op], b, a)) {
+        std::swap(a, b);
+        op = kSwapped[op];
+      }
+    }
     // What C code of the left operand's builtin base compares is not asked of the right one.
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
-      return onCores(t, [&] { return compareOp(t, op, x, y ? y : b); });
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ))) try {
+        return compareOp(t, op, x, y ? y : b);
+      } catch (Raised& raised) {
+        // The builtin types know nothing of each other.
+        if (!isA(t, raised.exception, PyExc_TypeError)) throw;
+        if (Value* v = reflectedFirst ? nullptr : ask(b, kSwapped[op], a)) return v;
+        notOrdered(t, op, a, b);
+      }
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (overrides(a, op) || !knowsInC(t, op, a, b)) {
@@ -249,6 +264,14 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     }
   }
   auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
+  // With what is neither a set nor a view.
+  auto isPlain = [&](Value* v) {
+    return isReal(v) && t.isConstant(v) && !PyAnySet_Check(realObject(v)) && !PyType_HasFeature(Py_TYPE(realObject(v)), Py_TPFLAGS_HEAPTYPE);
+  };
+  if ((isView(a) && isPlain(b)) || (isView(b) && isPlain(a))) {
+    if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
+    notOrdered(t, op, a, b);
+  }
   if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
     auto within = [&](Value* inner, Value* outer) {
       for (Value* v : unorderedItems(t, inner))
@@ -265,7 +288,14 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(x > y && within(b, a));
     }
   }
-  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return onCores(t, [&] { return compareOp(t, op, x ? x : a, y ? y : b); });
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) {
+    try {
+      return compareOp(t, op, x ? x : a, y ? y : b);
+    } catch (Raised& raised) {
+      if (isA(t, raised.exception, PyExc_TypeError)) notOrdered(t, op, a, b);
+      throw;
+    }
+  }
   for (Value* v : {a, b})
     if (v->kind == Kind::Instance && coreType(t.typeOf(v))) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.

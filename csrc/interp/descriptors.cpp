@@ -1,4 +1,5 @@
 // What descriptors give: functions, properties, methods and fields of C types, and those written in Python.
+#include "base/lookup.h"
 #include "base/ref.h"
 // After Python.h, which it does not include.
 #include <structmember.h>
@@ -38,6 +39,26 @@ PyObject* slotName(Trace& t, PyObject* descriptor, Value* instance) {
   if (!isNew || (found && Py_TYPE(found) == &PyMemberDescr_Type))
     unsupported(BreakReason::UnsupportedDescriptor, "'" + textOf(d->d_name) + "' of a class, which a subclass defines anew");
   return d->d_name;
+}
+
+namespace {
+
+// gi_running, cr_code, ...: where a generator of the trace stands. Null: only CPython can tell.
+Value* generatorPart(Trace& t, GeneratorValue* g, const std::string& name) {
+  if (g->real || name.size() < 4 || name[2] != '_') return nullptr;
+  const std::string what = name.substr(3);
+  if (what == "running") return t.boolean(g->running);
+  if (what == "suspended") return t.boolean(g->started && !g->running && !g->finished);
+  if (what == "code") return t.realShared(reinterpret_cast<PyObject*>(g->frame->code->pyCode()));
+  return what == "frame" && g->finished ? t.none() : nullptr;
+}
+
+}  // namespace
+
+Value* proxyOf(Trace& t, Value* mapping) {
+  InstanceValue* proxy = makeInstance(t, reinterpret_cast<PyTypeObject*>(importedObject("cdynamo._stand_ins", "mappingproxy")));
+  t.dictSet(t.dictOf(proxy), t.keyOf(t.realShared(interned("_mapping"))), mapping);
+  return proxy;
 }
 
 Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owner, PyObject* name) {
@@ -133,6 +154,9 @@ Value* bindDescriptor(Trace& t, PyObject* d, Value* instance, PyTypeObject* owne
       return t.wrap(held.get(), t.sources.attr(instance->source, name));
     }
     if (textOf(name) == "__class__") return typeValue(t, instance);
+    if (instance->kind == Kind::Generator)
+      if (Value* part = generatorPart(t, as<GeneratorValue>(instance), textOf(name))) return part;
+    if (instance->kind == Kind::DictView && textOf(name) == "mapping") return proxyOf(t, as<DictViewValue>(instance)->owner);
     if (instance->kind == Kind::List && textOf(name) == "maxlen") {
       auto* deque = as<ListValue>(instance);
       t.load(deque);

@@ -201,8 +201,9 @@ Value* importlibImport(Trace& t, CallArgs& a) {
   bool loaded = true;
   if (PyUnicode_Check(name)) {
     const bool relative = PyUnicode_GET_LENGTH(name) != 0 && PyUnicode_READ_CHAR(name, 0) == '.';
-    ObjectRef full = relative && from ? ObjectRef::steal(PyObject_CallFunctionObjArgs(importedObject("importlib.util", "resolve_name"), name, from, nullptr))
-                                      : ObjectRef::share(name);
+    ObjectRef full = relative && from
+                         ? ObjectRef::steal(PyObject_CallFunctionObjArgs(importedObject("importlib.util", "resolve_name"), name, from, nullptr))
+                         : ObjectRef::share(name);
     PyErr_Clear();
     static PyObject* itself = checked(Py_BuildValue("(s)", "__name__")).release();
     loaded = !full || checkImport(t, full.get(), nullptr, itself, 0);

@@ -404,8 +404,8 @@ void delItem(Trace& t, Value* container, Value* key) {
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   const PyNumberMethods* number = t.typeOf(container)->tp_as_sequence ? t.typeOf(key)->tp_as_number : nullptr;
   raise(t, PyExc_TypeError,
-        std::string("'") + t.typeOf(container)->tp_name + "' object " + (number && number->nb_index ? "doesn't" : "does not") +
-            " support item deletion");
+        std::string("'") + t.typeOf(container)->tp_name + "' object " +
+            (number && number->nb_index && t.typeOf(container)->tp_as_sequence ? "doesn't" : "does not") + " support item deletion");
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
@@ -520,6 +520,10 @@ bool contains(Trace& t, Value* container, Value* item) {
     raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   if (!isIterable(t, container)) raise(t, PyExc_TypeError, std::string("argument of type '") + t.typeOf(container)->tp_name + "' is not iterable");
   auto is = [&](Value* v) { return isSame(t, v, item) || equals(t, v, item); };
+  if (TupleValue* tuple = asTuple(container)) {  // whatever its __iter__ says
+    std::vector<Value*> items = itemsOf(t, tuple);
+    return std::any_of(items.begin(), items.end(), is);
+  }
   if (ListValue* l = asList(container)) {
     // A comparison may change it: a list is read as it is then, a deque says so.
     t.load(l);

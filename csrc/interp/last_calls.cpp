@@ -91,7 +91,8 @@ LastCall lastOperator(Trace& t, int op, Value* left, Value* right) {
   PyTypeObject* type = t.typeOf(left);
   if (op % 13 == 6 && (PyType_FastSubclass(type, Py_TPFLAGS_UNICODE_SUBCLASS) || PyType_FastSubclass(type, Py_TPFLAGS_BYTES_SUBCLASS))) return {};
   Value* method = pythonMethod(t, right, reflectedMethod(op));
-  if (!method) return {};
+  constexpr int kInPlaceAdd = 13;
+  if (!method) return op == kInPlaceAdd ? lastInPlaceConcat(t, left, right) : LastCall{};
   return around(t, "reflected", {method, left, right, t.string(operatorSymbol(op))});
 }
 
@@ -99,7 +100,7 @@ LastCall lastComparison(Trace& t, int op, Value* left, Value* right) {
   Value* method = pythonMethod(t, left, compareMethod(op));
   if (!method) return {};
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
-  if (a != b && PyType_IsSubtype(b, a)) return {};
+  if (a != b && isSubtype(t, b, a)) return {};
   // Values of builtin types know nothing about objects of Python classes.
   bool askRight = right->kind == Kind::Instance || isTensor(right) || isReal(right) || as<InstanceValue>(left)->contents;
   if (PyObject* plain = askRight && isReal(right) ? t.constant(right) : nullptr) askRight = PyType_Check(plain) || coreType(a);

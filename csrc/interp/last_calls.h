@@ -39,6 +39,8 @@ bool mayBeLeftInTheMiddle(Trace& t, Value* v);
 LastCall lastItems(Trace& t, Value* v, long most = -1, bool asksLength = false);
 // list, sum, sorted, str.join, ... of such items, or with such a key.
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args);
+// list += v of such items.
+LastCall lastInPlaceConcat(Trace& t, Value* list, Value* v);
 // object.__setattr__ and object.__delattr__ (value null) by a property or descriptor written in Python.
 LastCall lastWrite(Trace& t, Value* object, PyObject* name, Value* value);
 

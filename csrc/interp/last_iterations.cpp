@@ -85,7 +85,11 @@ LastCall lastChoice(Trace& t, PyObject* callable, const CallArgs& args) {
 
 bool runsProgram(Trace& t, Value* v) {
   if (v->kind == Kind::Generator) return !as<GeneratorValue>(v)->finished;
-  if (v->kind == Kind::Instance) return pythonMethod(t, v, "__iter__") != nullptr;
+  if (v->kind == Kind::Instance) {
+    static PyObject* iterName = PyUnicode_InternFromString("__iter__");
+    // Without an __iter__ it is read by its items.
+    return pythonMethod(t, v, lookUp(t, t.typeOf(v), iterName) ? "__iter__" : "__getitem__") != nullptr;
+  }
   if (v->kind != Kind::Iterator) return false;
   auto* it = as<IteratorValue>(v);
   if (it->done) return false;
@@ -149,6 +153,13 @@ LastCall lastItems(Trace& t, Value* v, long most, bool asksLength) {
   if (most < 0 && asksLength && canBeIterated(t, v) && lengthMethods(t, v, count, hint)) return around(t, "hinted_items", {v, count, hint});
   if (!runsProgram(t, v)) return {};
   return most >= 0 ? around(t, "first_items", {v, t.integer(most)}) : around(t, "items_of", {v});
+}
+
+LastCall lastInPlaceConcat(Trace& t, Value* list, Value* v) {
+  if (list->kind != Kind::List || as<ListValue>(list)->type != &PyList_Type || !runsProgram(t, v)) return {};
+  Value *count, *hint;
+  lengthMethods(t, v, count, hint);
+  return around(t, "added_in_place", {list, v, count, hint});
 }
 
 LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const CallArgs& args) {

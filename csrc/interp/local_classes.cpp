@@ -48,6 +48,11 @@ bool hasPlainSubclassHook(Trace& t, PyTypeObject* base) {
   return hook == typeLookup(&PyBaseObject_Type, name) || hook == ofEnum || hook == ofGeneric;
 }
 
+bool isOfObject(Trace& t, PyTypeObject* base) {
+  static PyObject* name = named("__init_subclass__");
+  return lookUp(t, base, name) == typeLookup(&PyBaseObject_Type, name);
+}
+
 // A class whose bases have an __init_subclass__ of the program, which is traced: made below a base whose hook does nothing, and then put
 // where it belongs. Null where its layout does not allow that.
 ObjectRef makeQuietly(PyTypeObject* meta, PyObject* name, PyObject* bases, PyObject* names) {
@@ -158,12 +163,18 @@ bool isReadByType(PyObject* name) {
   return false;
 }
 
-// CPython's choice of the metaclass; null where there is none.
-PyTypeObject* metaclassOf(PyTypeObject* meta, const std::vector<PyTypeObject*>& bases) {
-  for (PyTypeObject* base : bases) {
-    PyTypeObject* other = Py_TYPE(base);
-    if (PyType_IsSubtype(meta, other)) continue;
-    if (!PyType_IsSubtype(other, meta)) return nullptr;
+PyTypeObject* asClass(Trace& t, Value* v) {
+  return isReal(v) && PyType_Check(realObject(v)) ? reinterpret_cast<PyTypeObject*>(t.identity(v)) : nullptr;
+}
+
+// CPython's choice of the metaclass. What is no class may stand among the bases: its type counts.
+PyTypeObject* metaclassOf(Trace& t, PyTypeObject* meta, const std::vector<Value*>& bases) {
+  for (Value* base : bases) {
+    PyTypeObject* other = asClass(t, base) ? Py_TYPE(realObject(base)) : t.typeOf(base);
+    if (isSubtype(t, meta, other)) continue;
+    if (!isSubtype(t, other, meta))
+      raise(t, PyExc_TypeError,
+            "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses of all its bases");
     meta = other;
   }
   return meta;
@@ -172,8 +183,8 @@ PyTypeObject* metaclassOf(PyTypeObject* meta, const std::vector<PyTypeObject*>& 
 std::vector<PyTypeObject*> basesOf(Trace& t, const std::vector<Value*>& values) {
   std::vector<PyTypeObject*> bases;
   for (Value* v : values) {
-    if (!isReal(v) || !PyType_Check(realObject(v))) unsupported(BreakReason::ClassStatement, "a class whose base is " + describe(v));
-    bases.push_back(reinterpret_cast<PyTypeObject*>(t.identity(v)));
+    bases.push_back(asClass(t, v));
+    if (!bases.back()) unsupported(BreakReason::ClassStatement, "a class whose base is " + describe(v));
   }
   return bases;
 }
@@ -235,7 +246,9 @@ Value* createClass(Trace& t, PyTypeObject* meta, PyObject* name, const std::vect
     if (hooked && (meta != &PyType_Type || !hasInstanceDict(base)))
       unsupported(BreakReason::ClassStatement, std::string("a subclass of ") + base->tp_name + ", which has an __init_subclass__");
   }
-  if (!hooked && !keywords.kwargs.empty() && !bases.empty()) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
+  if (!hooked && !keywords.kwargs.empty())
+    for (PyTypeObject* base : bases)
+      if (!isOfObject(t, base)) unsupported(BreakReason::ClassStatement, "a class statement with keywords");
   Namespace space = namespaceOf(t, names);
   ObjectRef dict = checked(PyDict_New());
   for (auto& [key, v] : space.entries) {
@@ -321,19 +334,20 @@ std::vector<Value*> resolvedBases(Trace& t, const std::vector<Value*>& stated) {
 
 Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names, CallArgs keywords) {
   PyObject* text = t.constant(name);
+  auto shown = [&](Value* v) { return isReal(v, Py_None) ? std::string("None") : std::string(t.typeOf(v)->tp_name); };
   // What is no str, tuple or dict, CPython names in its message.
-  auto mustBe = [&](int number, const char* type, Value* v) {
-    raise(t, PyExc_TypeError,
-          std::string(meta->tp_name) + ".__new__() argument " + std::to_string(number) + " must be " + type + ", not " +
-              (isReal(v, Py_None) ? "None" : t.typeOf(v)->tp_name));
-  };
-  if (!PyType_IsSubtype(t.typeOf(name), &PyUnicode_Type)) mustBe(1, "str", name);
-  if (!PyType_FastSubclass(t.typeOf(bases), Py_TPFLAGS_TUPLE_SUBCLASS)) mustBe(2, "tuple", bases);
-  if (!asDict(names)) mustBe(3, "dict", names);
+  if (!PyType_IsSubtype(t.typeOf(name), &PyUnicode_Type)) raise(t, PyExc_TypeError, "type.__new__() argument 1 must be str, not " + shown(name));
+  if (!PyType_FastSubclass(t.typeOf(bases), Py_TPFLAGS_TUPLE_SUBCLASS))
+    raise(t, PyExc_TypeError, "type.__new__() argument 2 must be tuple, not " + shown(bases));
+  if (!asDict(names)) raise(t, PyExc_TypeError, "type.__new__() argument 3 must be dict, not " + shown(names));
   if (!text || !PyUnicode_Check(text)) unsupported(BreakReason::ClassStatement, "a class whose name is " + describe(name));
   std::vector<Value*> baseValues = itemsOf(t, bases);
-  PyTypeObject* winner = metaclassOf(meta, basesOf(t, baseValues));
-  if (winner && winner != meta) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + winner->tp_name);
+  static PyObject* entriesName = named("__mro_entries__");
+  for (Value* base : baseValues)
+    if (!asClass(t, base) && getAttrOrNull(t, base, entriesName))
+      raise(t, PyExc_TypeError, "type() doesn't support MRO entry resolution; use types.new_class()");
+  PyTypeObject* winner = metaclassOf(t, meta, baseValues);
+  if (winner != meta) unsupported(BreakReason::ClassStatement, std::string("a class of the metaclass ") + winner->tp_name);
   return createClass(t, meta, text, baseValues, asDict(names), std::move(keywords));
 }
 
@@ -359,31 +373,27 @@ Value* buildClass(Trace& t, CallArgs& args) {
   PyObject* name = t.constant(args.args[1]);
   const std::vector<Value*> stated(args.args.begin() + 2, args.args.end());
   std::vector<Value*> baseValues = resolvedBases(t, stated);
-  std::vector<PyTypeObject*> bases = basesOf(t, baseValues);
   PyTypeObject* meta = &PyType_Type;
-  if (metaValue) {
-    if (!isReal(metaValue) || !PyType_Check(realObject(metaValue))) unsupported(BreakReason::ClassStatement, "a metaclass that is no class");
-    meta = reinterpret_cast<PyTypeObject*>(t.identity(metaValue));
-  } else if (!bases.empty()) {
-    meta = Py_TYPE(bases[0]);
-  }
-  meta = metaclassOf(meta, bases);
-  if (!meta)
-    raise(t, PyExc_TypeError,
-          "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses of all its bases");
-  bool plain = isPlainMeta(t, meta);
+  if (metaValue)
+    meta = asClass(t, metaValue);
+  else if (!baseValues.empty())
+    meta = asClass(t, baseValues[0]) ? Py_TYPE(realObject(baseValues[0])) : t.typeOf(baseValues[0]);
+  // Null: any callable makes the class.
+  if (meta) meta = metaclassOf(t, meta, baseValues);
+  bool plain = meta && PyType_IsSubtype(meta, &PyType_Type) && isPlainMeta(t, meta);
   // Each draws a number from a counter that backends draw from too.
   static auto* functionMeta = reinterpret_cast<PyTypeObject*>(importedObject("torch.autograd.function", "FunctionMeta"));
-  if (PyType_IsSubtype(meta, functionMeta)) unsupported(BreakReason::ClassStatement, "a torch.autograd.Function made in the function");
+  if (meta && PyType_IsSubtype(meta, functionMeta)) unsupported(BreakReason::ClassStatement, "a torch.autograd.Function made in the function");
   DictValue* names = t.dict();
   CallArgs given{{args.args[1], t.tuple(baseValues)}, args.kwargs};
   static PyObject* statedName = named("__orig_bases__");
-  Value* metaclass = pinnedValue(t, reinterpret_cast<PyObject*>(meta));
-  if (!inherits(t, meta, {"__prepare__"})) {
-    static PyObject* prepare = named("__prepare__");
-    names = asDict(call(t, getAttr(t, metaclass, prepare), given));
-    if (!names || names->real || PyType_IsSubtype(names->type, &PyODict_Type))
-      unsupported(BreakReason::ClassStatement, "a class whose __prepare__ gives no new dict");
+  Value* metaclass = meta ? pinnedValue(t, reinterpret_cast<PyObject*>(meta)) : metaValue;
+  static PyObject* prepare = named("__prepare__");
+  bool isType = meta && PyType_IsSubtype(meta, &PyType_Type);
+  Value* preparing = isType && inherits(t, meta, {"__prepare__"}) ? nullptr : getAttrOrNull(t, metaclass, prepare);
+  if (preparing) {
+    names = asDict(call(t, preparing, given));
+    if (!names || names->real) unsupported(BreakReason::ClassStatement, "a class whose __prepare__ gives no new dict");
   }
   FrameState* f = newFrame(t, decode(reinterpret_cast<PyCodeObject*>(body->code)), body, body->globals, body->closure);
   f->names = names;

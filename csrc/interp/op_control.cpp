@@ -44,7 +44,7 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
       if (!e.value) continue;
       if (!e.key.constant || !PyUnicode_Check(e.key.constant)) {
         // C code says it in its own words.
-        if (callable->kind == Kind::Real && !PyFunction_Check(realObject(callable)))
+        if (callable->kind == Kind::Real && !PyVectorcall_Function(realObject(callable)))
           unsupported(BreakReason::KeywordUnpacking, "keywords that are no names");
         raise(t, PyExc_TypeError, "keywords must be strings");
       }

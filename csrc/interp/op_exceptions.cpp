@@ -60,7 +60,7 @@ void handleCheckExcMatch(Trace& t, FrameState& f, const Instr&) {
   Value* exception = f.top();
   checkExceptionTypes(t, types);
   bool match = false;
-  auto one = [&](Value* v) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(t.identity(v))) != 0; };
+  auto one = [&](Value* v) { return isSubtype(t, t.typeOf(exception), reinterpret_cast<PyTypeObject*>(t.identity(v))); };
   if (isReal(types) && PyType_Check(realObject(types)))
     match = one(types);
   else
@@ -149,7 +149,7 @@ void linkContext(Trace& t, Value* exception) {
   link(t, exception, "__context__", handled);
 }
 
-bool isA(Trace& t, Value* exception, PyObject* type) { return PyType_IsSubtype(t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)) != 0; }
+bool isA(Trace& t, Value* exception, PyObject* type) { return isSubtype(t, t.typeOf(exception), reinterpret_cast<PyTypeObject*>(type)); }
 
 Value* causedBy(Trace& t, PyObject* type, const std::string& message, Value* cause) {
   ObjectRef text = checked(PyUnicode_FromString(message.c_str()));

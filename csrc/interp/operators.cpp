@@ -202,7 +202,7 @@ ObjectRef blankOf(Trace& t, Value* v) {
   for (PyTypeObject* known :
        {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PyLong_Type, &PyFloat_Type, &PyUnicode_Type})
     if (type == known) return checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type)));
-  return {};
+  return type == dequeType() ? checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(type))) : ObjectRef();
 }
 
 // [1] + (1,): raises what CPython says of these types.
@@ -238,7 +238,7 @@ namespace {
 // The right operand's class is a subclass of the left one's with another reflected method: that is asked first.
 bool overloadsReflected(Trace& t, Value* left, Value* right, const char* reflected) {
   PyTypeObject *a = t.typeOf(left), *b = t.typeOf(right);
-  if (a == b || !PyType_IsSubtype(b, a)) return false;
+  if (a == b || !isSubtype(t, b, a)) return false;
   PyObject* name = t.keep(checked(PyUnicode_InternFromString(reflected)));
   PyObject* own = lookUp(t, b, name);
   return own && own != lookUp(t, a, name);
@@ -352,8 +352,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       const PySequenceMethods* methods = isReal(sequence) ? Py_TYPE(realObject(sequence))->tp_as_sequence : nullptr;
       bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (methods && methods->sq_repeat);
       const PySequenceMethods* own = side ? t.typeOf(times)->tp_as_sequence : nullptr;
-      if (!repeats || (side && inplace) || (own && own->sq_repeat) || times->kind != Kind::Instance || overrides(t, times, "__mul__") ||
-          overrides(t, times, "__rmul__"))
+      if (!repeats || (side && inplace) || (own && own->sq_repeat) || times->kind != Kind::Instance ||
+          overrides(t, times, side ? "__mul__" : "__rmul__"))
         continue;
       if (Value* index = indexValue(t, times)) times = index;
     }
@@ -388,16 +388,31 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     bool reflectedFirst = b->kind == Kind::Instance && overloadsReflected(t, a, b, names.reflected);
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
-    if (a->kind == Kind::Instance && !leftAsked)
+    // A sequence joins and repeats after all numbers were asked.
+    PyTypeObject* core = coreType(ta);
+    const bool isText = core == &PyUnicode_Type || core == &PyBytes_Type;
+    const bool sequence =
+        a->kind == Kind::Instance && (base == 0 || base == 5) && (asList(a) || asTuple(a) || isText) && !overrides(t, a, names.method);
+    if (a->kind == Kind::Instance && !leftAsked && !sequence)
       if (Value* v = trySpecial(t, a, names.method, b)) return v;
-    if (b->kind == Kind::Instance && !reflectedFirst && ta != tb)
+    if (b->kind == Kind::Instance && !reflectedFirst && ta != tb && (!sequence || overrides(t, b, names.reflected)))
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
+    if (sequence && !leftAsked)
+      if (Value* v = trySpecial(t, a, names.method, b)) return v;
     if (isTensor(a) || isTensor(b)) return recordOp(t, operatorFunction(names.function), false, {{a, b}, {}});
     // The builtin type's own method answers only where the class has not put another in its place.
     bool leftIsNative = a->kind != Kind::Instance || !overrides(t, a, names.method);
     bool rightIsNative = ta != tb && (b->kind != Kind::Instance || !overrides(t, b, names.reflected));
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative))
-      return onCores(t, [&] { return binaryOp(t, op, x ? x : a, y ? y : b); });
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative)) {
+      try {
+        return binaryOp(t, op, x ? x : a, y ? y : b);
+      } catch (Raised& raised) {
+        // The classes are named, not what they derive from.
+        const bool formats = base == 6 && x && t.typeOf(x) == &PyUnicode_Type;
+        if (!formats && isA(t, raised.exception, PyExc_TypeError)) badOperands(t, op, a, b);
+        throw;
+      }
+    }
     refuseOwnMethod(t, a, names.method);
     if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, op, a, b);

@@ -43,6 +43,8 @@ Value* genericGetAttr(Trace& t, Value* object, PyTypeObject* type, PyObject* nam
 void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* valueOrNull);
 // Lookup along the type's MRO, recorded as a fact; borrowed, null where there is none.
 PyObject* lookUp(Trace& t, PyTypeObject* type, PyObject* name);
+// Whether base is in the type's MRO, recorded as a fact.
+bool isSubtype(Trace& t, PyTypeObject* type, PyTypeObject* base);
 // An attribute of a type object, such as Class.name.
 Value* getTypeAttr(Trace& t, PyTypeObject* type, PyObject* name);  // null: absent
 // What a descriptor found on a type gives for an instance (or for the class itself: instance null).

@@ -83,6 +83,7 @@ Arg operandInside(Trace& t, Value* v, int depth) {
           return arg;
         }
       }
+      if (v->kind == Kind::List && as<ListValue>(v)->type != &PyList_Type) break;  // a deque is no list for torch
       arg.kind = v->kind == Kind::List ? Arg::List : Arg::Tuple;
       for (Value* item : itemsOf(t, v)) arg.items.push_back(operandInside(t, item, depth + 1));
       return arg;

@@ -10,6 +10,8 @@
 #include "interp/protocol.h"
 #include "interp/special_methods.h"
 #include "interp/stand_ins.h"
+#include "interp/torch_function.h"
+#include "shapes/layout.h"
 #include "torch/types.h"
 
 namespace cdynamo {
@@ -303,9 +305,24 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
       unsupported(BreakReason::UnsupportedText, "a text of a class of its own, which is given back");
     return made;
   }
-  if (isNumber(v) && cs) {
-    // A specification that fails must fail here: another number of the type is asked.
-    ObjectRef one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));
+  const bool specified = cs && (!PyUnicode_Check(cs) || PyUnicode_GET_LENGTH(cs) != 0);
+  if (isTensor(v) && specified && !isOverridden(t, CallArgs{{v}, {}})) {
+    auto* tensor = as<TensorValue>(v);
+    t.observe(tensor);
+    if (tensor->type != tensorType() || !tensor->meta.sizes.empty())
+      raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + tensor->type->tp_name + ".__format__");
+  }
+  if (specified && (isNumber(v) || isTensor(v) || isLateText(v))) {
+    // A specification that fails must fail here: another value of the type is asked.
+    ObjectRef one = ObjectRef::share(Py_True);
+    if (isTensor(v) && isComplex(as<TensorValue>(v)->meta.dtype))
+      one = checked(PyComplex_FromDoubles(1, 1));
+    else if (isTensor(v) && !isIntegral(as<TensorValue>(v)->meta.dtype, true))
+      one = checked(PyFloat_FromDouble(1));
+    else if (isTensor(v) && as<TensorValue>(v)->meta.dtype != DType::Bool)
+      one = checked(PyLong_FromLong(1));
+    else if (!isTensor(v))
+      one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));
     ObjectRef shown = ObjectRef::steal(PyObject_Format(one.get(), cs));
     if (!shown) {
       PyErr_Clear();
@@ -324,7 +341,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
     static PyObject* formatName = PyUnicode_InternFromString("__format__");
     const bool plain = lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName), given = cs && PyUnicode_GET_LENGTH(cs) != 0;
     if (plain && given) raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
-    if (!plain && !isTensor(v) && !isLateText(v) && (given || !coreOf(t, v))) unsupported(BreakReason::UnsupportedText, "__format__ of " + describe(v));
+    if (!plain && !isTensor(v) && !isLateText(v) && (given || !coreOf(t, v)))
+      unsupported(BreakReason::UnsupportedText, "__format__ of " + describe(v));
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
     c = t.constant(v);

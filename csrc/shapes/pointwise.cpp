@@ -217,6 +217,9 @@ bool power(Call& call, ResultMeta& out) {
   return giveUnary(converted, out, Keep);
 }
 
+// What it gives is left to the fake tensors; the rule says that it writes.
+bool writes(Call&, ResultMeta&) { return false; }
+
 bool clampOp(Call& call, ResultMeta& out) {
   const TensorMeta& x = call.tensor(0);
   bool both = call.rule.detail == 0;
@@ -409,10 +412,15 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"ifloordiv", "imod"}, binary, InOperator, safe | Inplace, NoBool);
   table.add({"__floordiv__", "__mod__"}, binary, AsMethod, safe, NoBool);
   table.add({"__rfloordiv__", "__rmod__"}, binary, AsMethod, safe | Reflected, NoBool);
+  table.add({"__ifloordiv__", "__imod__"}, binary, AsMethod, safe | Inplace, NoBool);
   table.add({"pow"}, power, everywhere, HasInplace);
   table.add({"pow"}, power, InOperator);
   table.add({"__pow__"}, power, AsMethod);
   table.add({"__rpow__"}, power, AsMethod, Reflected);
+  table.add({"ipow"}, power, InOperator, Inplace);
+  table.add({"__ipow__"}, power, AsMethod, Inplace);
+  table.add({"ilshift", "irshift"}, writes, InOperator, Inplace);
+  table.add({"__ilshift__", "__irshift__", "__idiv__"}, writes, AsMethod, Inplace);
   table.add({"atan2", "arctan2"}, binary, everywhere, HasInplace, ToFloat | TensorsOnly);
   table.add({"maximum", "minimum", "fmax", "fmin"}, binary, everywhere, safe, Keep | TensorsOnly);
   table.add({"hypot"}, binary, everywhere, safe, ExactFloat | TensorsOnly);
@@ -428,6 +436,7 @@ void addPointwiseRules(RuleTable& table) {
   table.add({"iand", "ior", "ixor"}, binary, InOperator, safe | Inplace, IntegralOnly);
   table.add({"__and__", "__or__", "__xor__"}, binary, AsMethod, safe, IntegralOnly);
   table.add({"__rand__", "__ror__", "__rxor__"}, binary, AsMethod, safe | Reflected, IntegralOnly);
+  table.add({"__iand__", "__ior__", "__ixor__"}, binary, AsMethod, safe | Inplace, IntegralOnly);
 
   table.add({"clamp", "clip"}, clampOp, everywhere, HasInplace | safe, 0);
   table.add({"clamp_min"}, clampOp, everywhere, HasInplace | safe, 1);

@@ -91,7 +91,9 @@ struct GlobalState {
   uint8_t fp16Reduction = 0;
   uint8_t bf16Reduction = 0;
   bool fp16Accumulation = false;
-  uint8_t attention = 0;    // which kernels scaled_dot_product_attention may use
+  uint8_t attention = 0;  // which kernels scaled_dot_product_attention may use
+  bool cudnn = true;      // torch.backends.cudnn.enabled, torch.backends.mkldnn.enabled
+  bool mkldnn = true;
   uint64_t savedHooks = 0;  // why default hooks for saved tensors are disabled: a hash of the message, 0 where they are not
 };
 

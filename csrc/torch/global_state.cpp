@@ -60,8 +60,8 @@ bool forEachPart(State& state, Visit&& visit) {
          visit("allow_fp16_reduced_precision_reduction", state.fp16Reduction, static_cast<uint8_t>(context.allowFP16ReductionCuBLAS())) &&
          visit("allow_bf16_reduced_precision_reduction", state.bf16Reduction, static_cast<uint8_t>(context.allowBF16ReductionCuBLAS())) &&
          visit("allow_fp16_accumulation", state.fp16Accumulation, context.allowFP16AccumulationCuBLAS()) &&
-         visit("attention kernels", state.attention, attentionKernels(context)) &&
-         visit("saved tensors hooks", state.savedHooks, savedHooksMessage()) &&
+         visit("attention kernels", state.attention, attentionKernels(context)) && visit("cudnn", state.cudnn, context.userEnabledCuDNN()) &&
+         visit("mkldnn", state.mkldnn, context.userEnabledMkldnn()) && visit("saved tensors hooks", state.savedHooks, savedHooksMessage()) &&
          visit("num_threads", state.threads, static_cast<int32_t>(at::get_num_threads()));
 }
 

@@ -396,6 +396,7 @@ PyObject* Trace::constant(Value* v) {
     case Kind::Tuple: {
       auto* t = as<TupleValue>(v);
       if (t->constant) return t->constant.get();
+      if (!isPlainTuple(t->type)) return nullptr;  // its class may say anything
       if (t->real && t->source && !t->loaded && t->type == &PyTuple_Type && isConstantTree(t->real.get())) {
         facts.equalsConstant(t->source, t->real.get());
         t->constant = t->real;

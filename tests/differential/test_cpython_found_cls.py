@@ -728,7 +728,7 @@ def reducing(x):
     return x * 2, [reduced(g) for g in (((1,), {"a": 2}), (1, 2), ((1,), 2), 3, ())], made[2], list(made[3]), slots.__reduce_ex__(2)[2]
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def keywords_that_are_no_names(x):
     return x * 2, outcome(lambda: round(1, **{2: 3}))
 
