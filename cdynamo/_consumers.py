@@ -129,6 +129,16 @@ def set_of(iterable):
     return made
 
 
+def bytes_of(iterable, count, hint):
+    iterator = iter(iterable)
+    _ask_length(count, hint)
+    made = []
+    for item in iterator:
+        bytes((item,))  # which raises in CPython's own words
+        made.append(item)
+    return bytes(made)
+
+
 def _sequence(item):
     if type(item) is tuple or type(item) is list:
         return item

@@ -20,22 +20,23 @@ _missing = object()
 # ---- operator ----------------------------------------------------------------------------------------------------------
 
 
+def _searched(a):
+    try:
+        return iter(a)
+    except TypeError:
+        pass
+    raise TypeError(f"argument of type '{type(a).__name__}' is not iterable")
+
+
 def indexOf(a, b, /):
-    for i, item in enumerate(a):
+    for i, item in enumerate(_searched(a)):
         if item is b or item == b:
             return i
     raise ValueError("sequence.index(x): x not in sequence")
 
 
 def countOf(a, b, /):
-    return sum(1 for item in a if item is b or item == b)
-
-
-def iconcat(a, b, /):
-    if not hasattr(a, "__getitem__"):
-        raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
-    a += b
-    return a
+    return sum(1 for item in _searched(a) if item is b or item == b)
 
 
 def call(obj, /, *args, **kwargs):
@@ -43,8 +44,7 @@ def call(obj, /, *args, **kwargs):
 
 
 def length_hint(obj, default=0, /):
-    if not isinstance(default, int):
-        raise TypeError(f"'{type(default).__name__}' object cannot be interpreted as an integer")
+    default = int(operator.index(default))
     if hasattr(type(obj), "__len__"):
         try:
             return len(obj)
@@ -339,7 +339,8 @@ def object_getstate(self, /):
 def _plain_state(self, required):
     cls = type(self)
     if required and cls.__itemsize__:
-        raise TypeError(f"cannot pickle {cls.__name__} objects")
+        shown = f"'{cls.__name__}' object" if cls.__new__ is object.__new__ else f"{cls.__name__} objects"
+        raise TypeError(f"cannot pickle {shown}")
     state = getattr(self, "__dict__", None) or None
     names = _slot_names(cls)
     if required:

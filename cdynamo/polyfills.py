@@ -12,6 +12,7 @@ import types
 from cdynamo._consumers import (  # noqa: F401
     all_of,
     any_of,
+    bytes_of,
     chosen_by,
     dict_of,
     extended,
@@ -48,7 +49,6 @@ from cdynamo._library import (  # noqa: F401
     heappushpop,
     heapreplace,
     heapreplace_max,
-    iconcat,
     indexOf,
     insort_left,
     insort_right,

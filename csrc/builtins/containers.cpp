@@ -190,6 +190,9 @@ void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
   auto put = [&](Value* k, Value* v) { t.dictSet(d, t.keyOf(k), v); };
   if (a.args.size() > first) {
     Value* src = a.args[first];
+    const bool ordered = PyType_IsSubtype(d->type, &PyODict_Type);
+    const bool hasNone = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple;
+    auto methodOf = [&](const char* name) { return hasNone ? nullptr : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString(name)))); };
     if (DictValue* other = mergedAsDict(t, src)) {
       t.complete(other);
       size_t live = other->live, size = other->entries.size();
@@ -199,17 +202,18 @@ void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
         if (other != d && (other->live != live || other->entries.size() != size))
           unsupported(BreakReason::HashOrCompare, "merging a dict that a comparison changes");
       }
-    } else if (Value* keys = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple
-                                 ? nullptr
-                                 : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
-      for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
+    } else if (Value* keys = methodOf("keys")) {
+      // dict makes a list of them first.
+      Value* it = ordered ? iterate(t, call(t, keys, {})) : t.list(itemsOf(t, call(t, keys, {})));
+      for (it = iterate(t, it); Value* k = next(t, it);) put(k, getItem(t, src, k));
     } else if (isReal(src) && Py_TYPE(realObject(src)) == &PyDictProxy_Type) {
       unsupported(BreakReason::MethodCall, "a dict of " + describe(src));
     } else {
       size_t at = 0;
-      Value* it = iterate(t, src);
+      Value* items = ordered ? methodOf("items") : nullptr;
+      Value* it = iterate(t, items ? call(t, items, {}) : src);
       while (Value* pair = next(t, it)) {
-        std::vector<Value*> kv = pairOf(t, pair, at++, PyType_IsSubtype(d->type, &PyODict_Type));
+        std::vector<Value*> kv = pairOf(t, pair, at++, ordered);
         put(kv[0], kv[1]);
       }
     }
@@ -254,7 +258,15 @@ Value* dictPop(Trace& t, CallArgs& a) {
   Value* fallback = a.takeKeyword("default");
   expectArgs(a, 2, 3);
   if (a.args.size() > 2) fallback = a.args[2];
-  DictKey k = t.keyOf(a.args[1]);
+  DictKey k;
+  try {
+    k = t.keyOf(a.args[1]);
+  } catch (const Raised&) {
+    // Where nothing is in it, dict does not even hash the key.
+    if (PyType_IsSubtype(d->type, &PyODict_Type) || length(t, d) != 0) throw;
+    if (fallback) return fallback;
+    keyError(t, a.args[1]);
+  }
   uint64_t before = t.writes;
   Value* v = t.dictGet(d, k);
   oneLookup(t, before);
@@ -374,6 +386,12 @@ Value* strJoin(Trace& t, CallArgs& a) {
   ObjectRef parts = checked(PyList_New(0));
   if (PyObject* c = isReal(a.args[1]) ? t.constant(a.args[1]) : nullptr; c && !Py_TYPE(c)->tp_iter && !PySequence_Check(c))
     raise(t, PyExc_TypeError, "can only join an iterable");
+  if (a.args[1]->kind == Kind::Instance) try {
+      a.args[1] = iterate(t, a.args[1]);
+    } catch (const Raised& r) {
+      if (!isA(t, r.exception, PyExc_TypeError)) throw;
+      raise(t, PyExc_TypeError, "can only join an iterable");
+    }
   std::vector<Value*> items = itemsOf(t, a.args[1]);
   for (Value* v : items) {
     if (Value* core = coreOf(t, v)) v = core;

@@ -17,13 +17,6 @@
 
 namespace cdynamo {
 
-namespace {
-
-Value* builtinLen(Trace& t, CallArgs& a) {
-  expectArgs(a, 1, 1);
-  return t.integer(length(t, a.args[0]));
-}
-
 PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
   if (!PyType_IsSubtype(t.typeOf(v), &PyUnicode_Type))
     raise(t, PyExc_TypeError, std::string("attribute name must be string, not '") + t.typeOf(v)->tp_name + "'");
@@ -32,6 +25,13 @@ PyObject* nameArgument(Trace& t, Value* v, const char* fn) {
   PyObject* interned = ObjectRef::share(name).release();
   PyUnicode_InternInPlace(&interned);
   return t.keep(ObjectRef::steal(interned));
+}
+
+namespace {
+
+Value* builtinLen(Trace& t, CallArgs& a) {
+  expectArgs(a, 1, 1);
+  return t.integer(length(t, a.args[0]));
 }
 
 Value* builtinGetattr(Trace& t, CallArgs& a) {
@@ -109,11 +109,13 @@ Value* convertedBy(Trace& t, CallArgs& a, const char* name, Value* method) {
   return converted(t, a.args[0], name, call(t, method, {{a.args.begin() + 1, a.args.end()}, a.kwargs}));
 }
 
+// Whether the method is given the other arguments.
+bool takesMore(std::string_view special) { return special == "__round__" || special == "__pow__"; }
+
 // What the class of an object around a plain value says itself about a conversion; null where the plain value is asked.
 Value* ownConversion(Trace& t, CallArgs& a, std::string_view special) {
   if (a.args.empty() || a.args[0]->kind != Kind::Instance || !coreType(t.typeOf(a.args[0]))) return nullptr;
-  bool takesMore = special == "__round__" || special == "__pow__";
-  if (special == "__str__" || (!takesMore && (a.args.size() != 1 || !a.kwargs.empty()))) return nullptr;
+  if (special == "__str__" || (!takesMore(special) && (a.args.size() != 1 || !a.kwargs.empty()))) return nullptr;
   if (special == "__complex__" && coreType(t.typeOf(a.args[0])) == &PyUnicode_Type) return nullptr;
   for (const char* name : fallbacks(special))
     if (Value* method = specialMethod(t, a.args[0], name)) return overrides(t, a.args[0], name) ? convertedBy(t, a, name, method) : nullptr;
@@ -136,6 +138,8 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
     if (Value* v = callNative(t, callable, copies)) return v;
   }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
+  if (!takesMore(special) && (a.args.size() > 1 || !a.kwargs.empty()))
+    unsupported(BreakReason::BuiltinCall, std::string(special) + " of several arguments");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     for (const char* name : fallbacks(special))
       if (Value* method = specialMethod(t, a.args[0], name)) return convertedBy(t, a, name, method);
@@ -190,7 +194,8 @@ Value* builtinBool(Trace& t, CallArgs& a) {
 Value* builtinStr(Trace& t, CallArgs& a) {
   if (a.args.empty() && a.kwargs.empty()) return t.string("");
   if (a.args.size() == 1 && a.kwargs.empty()) return str(t, a.args[0]);
-  return viaNative(t, a, typeObject(PyUnicode_Type), "__str__");
+  if (Value* v = callNative(t, typeObject(PyUnicode_Type), a)) return v;
+  unsupported(BreakReason::BuiltinCall, "str() with an encoding");
 }
 Value* builtinBytes(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) {
@@ -299,7 +304,7 @@ Value* builtinMax(Trace& t, CallArgs& a) { return extremum(t, a, Py_GT, "max"); 
 
 Value* builtinSum(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
-  expectArgs(a, 1, 2);
+  expectArgs(a, 1, start ? 1 : 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
   if (PyTypeObject* type = shownType(t, total);
@@ -370,7 +375,15 @@ Value* builtinTuple(Trace& t, CallArgs& a) {
 
 Value* sizeNew(Trace& t, CallArgs& a) {
   expectArgs(a, 0, 1);
-  return t.tuple(a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]), sizeType());
+  std::vector<Value*> sizes = a.args.empty() ? std::vector<Value*>{} : itemsOf(t, a.args[0]);
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (t.typeOf(sizes[i]) == &PyLong_Type) continue;
+    Value* index = indexValue(t, sizes[i]);
+    if (!index)
+      raise(t, PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item " + std::to_string(i) + " is '" + t.typeOf(sizes[i])->tp_name + "')");
+    sizes[i] = t.typeOf(index) == &PyLong_Type ? index : t.integer(PyLong_AsLongLong(t.constant(index)));
+  }
+  return t.tuple(std::move(sizes), sizeType());
 }
 
 Value* builtinSlice(Trace& t, CallArgs& a) {
@@ -456,6 +469,20 @@ Value* builtinVars(Trace& t, CallArgs& a) {
 }
 
 // ---- operator module -------------------------------------------------------------------------------------------------
+
+// concat and iconcat.
+template <int op>
+Value* operatorConcat(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  auto isSequence = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_item && !PyType_IsSubtype(type, &PyDict_Type); };
+  PyTypeObject* left = t.typeOf(a.args[0]);
+  const bool own = left->tp_as_sequence && left->tp_as_sequence->sq_concat;
+  if (own && overrides(t, a.args[1], "__radd__")) unsupported(BreakReason::BuiltinCall, "operator.concat with " + describe(a.args[1]));
+  const bool byClass = a.args[0]->kind == Kind::Instance || a.args[1]->kind == Kind::Instance;
+  if (!own && !(isSequence(left) && isSequence(t.typeOf(a.args[1])) && byClass))
+    raise(t, PyExc_TypeError, std::string("'") + left->tp_name + "' object can't be concatenated");
+  return binaryOp(t, op, a.args[0], a.args[1]);
+}
 
 template <int op>
 Value* operatorBinary(Trace& t, CallArgs& a) {
@@ -592,7 +619,8 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("operator.isub", operatorBinary<23>);
   table.add("operator.itruediv", operatorBinary<24>);
   table.add("operator.ixor", operatorBinary<25>);
-  table.add("operator.concat", operatorBinary<0>);
+  table.add("operator.concat", operatorConcat<0>);
+  table.add("operator.iconcat", operatorConcat<13>);
   table.add("operator.lt", operatorCompare<Py_LT>);
   table.add("operator.le", operatorCompare<Py_LE>);
   table.add("operator.eq", operatorCompare<Py_EQ>);

@@ -20,6 +20,12 @@ bool isOfType(Trace& t, Value* v, PyTypeObject* type) { return PyType_IsSubtype(
 
 Value* notImplemented(Trace& t) { return t.realShared(Py_NotImplemented); }
 
+// A deque has no slots for mappings: an index is asked for before anything else.
+void askForIndex(Trace& t, CallArgs& a) {
+  ListValue* list = asList(a.args[0]);
+  if (list && list->type == dequeType()) a.args[1] = t.integer(indexArgument(t, a.args[1]));
+}
+
 Value* slotGetitem(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   DictValue* d = a.args[0]->kind == Kind::Instance ? asDict(a.args[0]) : nullptr;
@@ -27,15 +33,18 @@ Value* slotGetitem(Trace& t, CallArgs& a) {
     Value* v = t.dictGet(d, t.keyOf(a.args[1]));
     return v ? v : call1(t, missing, a.args[1]);
   }
+  askForIndex(t, a);
   return getItem(t, rawSelf(a.args[0]), a.args[1]);
 }
 Value* slotSetitem(Trace& t, CallArgs& a) {
   expectArgs(a, 3, 3);
+  askForIndex(t, a);
   setItem(t, rawSelf(a.args[0]), a.args[1], a.args[2]);
   return t.none();
 }
 Value* slotDelitem(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  askForIndex(t, a);
   delItem(t, rawSelf(a.args[0]), a.args[1]);
   return t.none();
 }
@@ -134,7 +143,8 @@ Value* objectStr(Trace& t, CallArgs& a) {
 Value* objectFormat(Trace& t, CallArgs& a) {
   PyObject* spec = t.constant(a.args[1]);
   if (!spec) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(a.args[1]));
-  if (!PyUnicode_Check(spec)) raise(t, PyExc_TypeError, std::string("__format__() argument must be str, not ") + Py_TYPE(spec)->tp_name);
+  if (!PyUnicode_Check(spec))
+    raise(t, PyExc_TypeError, std::string("__format__() argument must be str, not ") + (spec == Py_None ? "None" : Py_TYPE(spec)->tp_name));
   return format(t, a.args[0], a.args[1], 0);
 }
 

@@ -26,6 +26,7 @@ namespace {
 
 Value* builtinType(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) return typeValue(t, a.args[0]);
+  if (a.args.size() == 1) raise(t, PyExc_TypeError, "type() takes no keyword arguments");
   if (a.args.size() != 3) raise(t, PyExc_TypeError, "type() takes 1 or 3 arguments");
   return makeClass(t, &PyType_Type, a.args[0], a.args[1], a.args[2], {{}, a.kwargs});
 }
@@ -215,19 +216,20 @@ Value* coreNew(Trace& t, CallArgs& a) {
 Value* objectSetattr(Trace& t, CallArgs& a) {
   expectArgs(a, 3, 3);
   checkSetter(t, a.args[0], PyObject_GenericSetAttr, "__setattr__");
-  genericSetAttr(t, a.args[0], t.constant(a.args[1]), a.args[2]);
+  genericSetAttr(t, a.args[0], nameArgument(t, a.args[1], "__setattr__"), a.args[2]);
   return t.none();
 }
 Value* objectDelattr(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
   checkSetter(t, a.args[0], PyObject_GenericSetAttr, "__delattr__");
-  genericSetAttr(t, a.args[0], t.constant(a.args[1]), nullptr);
+  genericSetAttr(t, a.args[0], nameArgument(t, a.args[1], "__delattr__"), nullptr);
   return t.none();
 }
 Value* objectGetattribute(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
-  Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), t.constant(a.args[1]));
-  if (!v) attributeError(t, a.args[0], t.constant(a.args[1]));
+  PyObject* name = nameArgument(t, a.args[1], "__getattribute__");
+  Value* v = genericGetAttr(t, a.args[0], t.typeOf(a.args[0]), name);
+  if (!v) attributeError(t, a.args[0], name);
   return v;
 }
 Value* objectEq(Trace& t, CallArgs& a) {

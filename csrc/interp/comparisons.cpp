@@ -133,7 +133,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       if (Value* v = ask(b, kSwapped[op], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
     if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
-      return compareOp(t, op, x, y ? y : b);
+      return onCores(t, [&] { return compareOp(t, op, x, y ? y : b); });
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
     if (Value* v = ask(a, op, b)) return v;
@@ -231,7 +231,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(x > y && within(b, a));
     }
   }
-  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return compareOp(t, op, x ? x : a, y ? y : b);
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return onCores(t, [&] { return compareOp(t, op, x ? x : a, y ? y : b); });
   for (Value* v : {a, b})
     if (v->kind == Kind::Instance && coreType(t.typeOf(v))) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.

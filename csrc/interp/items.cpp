@@ -190,7 +190,7 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
 }
 
 Value* getItem(Trace& t, Value* container, Value* key) {
-  if (Value* core = coreUnless(t, container, {"__getitem__"})) container = core;
+  if (Value* core = coreUnless(t, container, {"__getitem__"})) return onCores(t, [&] { return getItem(t, core, key); });
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
   if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
       !as<InstanceValue>(key)->contents)
@@ -253,7 +253,7 @@ Value* getItem(Trace& t, Value* container, Value* key) {
     if (PyObject* c = t.constant(container)) {
       PyObject* ck = isTensor(key) ? nullptr : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
-      if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
+      if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, PyTuple_Check(c) ? "tuple" : "range");
       unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
     if (Value* mapping = mappingOfProxy(t, container)) return getItem(t, mapping, key);
@@ -373,14 +373,14 @@ void delItem(Trace& t, Value* container, Value* key) {
   }
   checkModelled(t, container, "deleting an item of",
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
-  const PyNumberMethods* number = t.typeOf(key)->tp_as_number;
+  const PyNumberMethods* number = t.typeOf(container)->tp_as_sequence ? t.typeOf(key)->tp_as_number : nullptr;
   raise(t, PyExc_TypeError,
         std::string("'") + t.typeOf(container)->tp_name + "' object " + (number && number->nb_index ? "doesn't" : "does not") +
             " support item deletion");
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
-  if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
+  if (Value* core = coreUnless(t, v, {"__len__"})) return onCores(t, [&] { return length(t, core); });
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
     Value* answer = call(t, method, {});
@@ -431,7 +431,7 @@ Py_ssize_t length(Trace& t, Value* v) {
 bool contains(Trace& t, Value* container, Value* item) {
   if (Value* core = coreUnless(t, container, {"__contains__"})) {
     Value* part = coreOf(t, item);
-    return contains(t, core, part ? part : item);
+    return onCores(t, [&] { return contains(t, core, part ? part : item); });
   }
   if (isArray(container) || isArray(item)) unsupported(BreakReason::NumpyCall, "`in` with a NumPy array");
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");

@@ -6,6 +6,7 @@
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
+#include "interp/stand_ins.h"
 
 namespace cdynamo {
 
@@ -31,7 +32,7 @@ bool isProgramsCode(Value* callable) {
 }
 
 struct Consumers {
-  PyObject *list, *tuple, *set, *frozenset, *dict, *sum, *any, *all, *sorted, *min, *max, *join, *extend, *update;
+  PyObject *list, *tuple, *set, *frozenset, *dict, *bytes, *sum, *any, *all, *sorted, *min, *max, *join, *extend, *update;
   Consumers() {
     auto builtin = [](const char* name) { return importedObject("builtins", name); };
     auto method = [](PyTypeObject& type, const char* name) { return typeLookup(&type, PyUnicode_InternFromString(name)); };
@@ -40,6 +41,7 @@ struct Consumers {
     set = builtin("set");
     frozenset = builtin("frozenset");
     dict = builtin("dict");
+    bytes = builtin("bytes");
     sum = builtin("sum");
     any = builtin("any");
     all = builtin("all");
@@ -52,7 +54,7 @@ struct Consumers {
   }
   bool isMethod(PyObject* object) const { return object == join || object == extend || object == update; }
   bool takesAny(PyObject* object) const {
-    for (PyObject* one : {list, tuple, set, frozenset, dict, sum, any, all, sorted, min, max, join, extend, update})
+    for (PyObject* one : {list, tuple, set, frozenset, dict, bytes, sum, any, all, sorted, min, max, join, extend, update})
       if (object == one) return true;
     return false;
   }
@@ -94,6 +96,11 @@ bool runsProgram(Trace& t, Value* v) {
   for (Value* inner : it->inputs)
     if (inner && (runsProgram(t, inner) || pythonMethod(t, inner, "__next__"))) return true;
   return false;
+}
+
+bool mayBeLeftInTheMiddle(Trace& t, Value* v) {
+  if (PyTypeObject* type = standsFor(v); type && !type->tp_iternext) return false;  // a container of the library
+  return isGeneratorOrIterator(v) || runsProgram(t, v);
 }
 
 LastCall lastNext(Trace& t, Value* v) {
@@ -167,6 +174,11 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   }
   Value *length, *hint;
   const bool hinted = lengthMethods(t, iterable, length, hint);
+  if (callable == known.bytes) {
+    const bool otherwise = pythonMethod(t, iterable, "__bytes__") || pythonMethod(t, iterable, "__index__") || isOf(iterable, &PyUnicode_Type) ||
+                           isOf(iterable, &PyBytes_Type) || standsFor(iterable);
+    return alone && !otherwise ? around(t, "bytes_of", {iterable, length, hint}) : LastCall{};
+  }
   if (alone && callable == known.extend && isOf(self, &PyList_Type)) return around(t, "extended", {self, iterable, length, hint});
   if (callable == known.update && args.kwargs.empty() && isOf(self, &PySet_Type)) {
     std::vector<Value*> rest(args.args.begin() + 2, args.args.end());
@@ -179,7 +191,7 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   const bool asks = hinted && (callable == known.tuple || callable == known.sorted);
   if (asks) given.insert(given.end(), {length, hint});
   LastCall last = around(t, asks ? "with_hinted_items" : "with_items", std::move(given));
-  last.early = callable == known.frozenset && isGeneratorOrIterator(iterable);
+  last.early = callable == known.frozenset;
   return last;
 }
 

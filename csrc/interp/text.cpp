@@ -284,9 +284,15 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (Value* core = coreUnless(t, v, {"__format__"});
-      core &&
-      ((!overrides(t, v, "__str__") && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
-    return format(t, core, spec, 0);
+      core && ((!overrides(t, v, "__str__") && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) ||
+               (cs && PyUnicode_GET_LENGTH(cs) != 0))) {
+    Value* made = onCores(
+        t, [&] { return format(t, core, spec, 0); }, PyExc_ValueError);
+    // Where there is nothing to do to it CPython gives the object itself.
+    if (cs && PyUnicode_GET_LENGTH(cs) != 0 && t.typeOf(core) == &PyUnicode_Type && t.constant(made) && t.constant(made) == t.constant(core))
+      unsupported(BreakReason::UnsupportedText, "a text of a class of its own, which is given back");
+    return made;
+  }
   if (isNumber(v) && cs) {
     // A specification that fails must fail here: another number of the type is asked.
     ObjectRef one = checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(t.typeOf(v)), Py_True));
