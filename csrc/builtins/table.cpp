@@ -264,8 +264,8 @@ void checkCodec(const Trace& t, PyObject* callable, const std::vector<PyObject*>
     if (!PyUnicode_Check(values[i])) continue;
     if (i >= positional ? is(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i - positional)), "errors") : i == 2) {
       bool known = false;
-      for (const char* handler : {"strict", "ignore", "replace", "xmlcharrefreplace", "backslashreplace", "namereplace", "surrogateescape",
-                                  "surrogatepass"})
+      for (const char* handler :
+           {"strict", "ignore", "replace", "xmlcharrefreplace", "backslashreplace", "namereplace", "surrogateescape", "surrogatepass"})
         known |= is(values[i], handler);
       if (!known) unsupported(BreakReason::UnsupportedText, std::string("the error handler ") + PyUnicode_AsUTF8(values[i]));
       continue;

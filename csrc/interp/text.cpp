@@ -314,7 +314,8 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
     static PyObject* formatName = PyUnicode_InternFromString("__format__");
     const bool plain = lookUp(t, t.typeOf(v), formatName) == typeLookup(&PyBaseObject_Type, formatName), given = cs && PyUnicode_GET_LENGTH(cs) != 0;
     if (plain && given) raise(t, PyExc_TypeError, std::string("unsupported format string passed to ") + t.typeOf(v)->tp_name + ".__format__");
-    if (!plain && !isTensor(v) && !isLateText(v) && (given || !coreOf(t, v))) unsupported(BreakReason::UnsupportedText, "__format__ of " + describe(v));
+    if (!plain && !isTensor(v) && !isLateText(v) && (given || !coreOf(t, v)))
+      unsupported(BreakReason::UnsupportedText, "__format__ of " + describe(v));
     v = str(t, v);
     if (isLateText(v)) return cs ? lateText(t, importedObject("builtins", "format"), {{v, spec}, {}}) : v;
     c = t.constant(v);
