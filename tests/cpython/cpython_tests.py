@@ -42,7 +42,14 @@ MODULES = """
     test_base64 test_colorsys test_graphlib test_pprint test_shlex test_calendar test_difflib test_getopt test_html test_ipaddress
     test_json test_optparse test_context test_copyreg test_keyword test_queue test_sched test_abstract_numbers test_binascii
     test_linecache test_print test_longexp test_time test_strtod test_structseq test_genericalias test_genericclass
-    test_dynamicclassattribute test_fnmatch test_stringprep test_array test_struct
+    test_dynamicclassattribute test_fnmatch test_stringprep test_array test_struct test_argparse test_ast test_atexit test_charmapcodec test_cmd
+    test_codeccallbacks test_codecs test_codeop test_compile test_configparser test_csv test_decimal test_dict_version test_doctest2 test_email
+    test_eof test_errno test_fileio test_future_stmt test_genericpath test_gettext test_glob test_hashlib test_hmac test_htmlparser
+    test_http_cookies test_inspect test_locale test_logging test_marshal test_memoryio test_memoryview test_mimetypes test_netrc test_ntpath
+    test_opcache test_pathlib test_peepholer test_picklebuffer test_pickletools test_plistlib test_posixpath test_quopri test_re
+    test_robotparser test_secrets test_shelve test_stat test_strftime test_strptime test_symtable test_tempfile test_thread
+    test_threading_local test_timeit test_tokenize test_tomllib test_type_annotations test_type_comments test_ucn test_unicode_identifiers
+    test_unicodedata test_unittest test_urlparse test_uu test_uuid test_warnings test_xdrlib test_xml_etree test_zlib
 """.split()
 LIMIT = 30.0  # seconds of work
 ASLEEP = 10.0  # times its limit, in seconds of any kind

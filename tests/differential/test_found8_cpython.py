@@ -214,7 +214,12 @@ def class_of_an_os_error(x, held):
 @case(lambda: (t(3), [1], bytearray(b"abc")), skip="ObjectConstruction")
 def arguments_of_unicode_errors(x, held, data):
     y = x + 1
-    said = [made_of(UnicodeDecodeError, "ascii", data, 1, 2), made_of(UnicodeEncodeError, "a", "b", 1, 2, held), made_of(SyntaxError, "m", held), made_of(OSError, 2, held, "file")]
+    said = [
+        made_of(UnicodeDecodeError, "ascii", data, 1, 2),
+        made_of(UnicodeEncodeError, "a", "b", 1, 2, held),
+        made_of(SyntaxError, "m", held),
+        made_of(OSError, 2, held, "file"),
+    ]
     return y, said, made_of(UnicodeDecodeError, "ascii", data, 1, 2, "odd")
 
 
