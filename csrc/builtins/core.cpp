@@ -585,9 +585,10 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("builtins.property.deleter", propertyWith<2>);
   table.add("builtins.object", builtinObjectType);
   table.add("torch.Size", sizeNew);
-  for (const char* pure : {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "torch.finfo", "torch.iinfo",
-                           "torch.device", "sys.intern", "re._compile", "_datetime.date", "_datetime.datetime", "_datetime.time",
-                           "_datetime.timedelta", "_datetime.timezone", "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
+  for (const char* pure :
+       {"builtins.chr", "builtins.ord", "builtins.bin", "builtins.hex", "builtins.oct", "torch.finfo", "torch.iinfo", "torch.device", "sys.intern",
+        "re._compile", "_datetime.date", "_datetime.datetime", "_datetime.time", "_datetime.timedelta", "_datetime.timezone", "types.GenericAlias",
+        "json.loads", "builtins.str.maketrans", "builtins.bytes.maketrans"})
     table.addPure(pure);
 
   table.add("operator.add", operatorBinary<0>);

@@ -225,7 +225,7 @@ void refuseByTypes(Trace& t, int op, Value* a, Value* b) {
   if (*symbol == '*' && symbol[1] == 0 && (repeats(left) || (repeats(right) && !(inplace && left->tp_as_sequence))))
     raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
   for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
-    if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
+    if (*symbol == '+' && PyType_IsSubtype(left, type) && !(inplace && type == &PyList_Type))
       raise(t, PyExc_TypeError, std::string("can only concatenate ") + type->tp_name + " (not \"" + right->tp_name + "\") to " + type->tp_name);
   raise(t, PyExc_TypeError,
         std::string("unsupported operand type(s) for ") + operatorSymbol(op) + ": '" + left->tp_name + "' and '" + right->tp_name + "'");
