@@ -447,7 +447,8 @@ void addTypeBuiltins(BuiltinTable& table) {
   table.add("builtins.object.__new__", objectNew);
   table.add("builtins.object.__setattr__", objectSetattr);
   table.add("builtins.object.__delattr__", objectDelattr);
-  table.add("builtins.object.__getattribute__", objectGetattribute);
+  for (PyTypeObject* type : {&PyBaseObject_Type, &PyDict_Type, &PyList_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyODict_Type})
+    table.addType(type, "__getattribute__", objectGetattribute);
   table.add("builtins.object.__eq__", objectEq);
   table.add("builtins.object.__ne__", objectNe);
   for (const char* name : {"__lt__", "__le__", "__gt__", "__ge__"}) table.addType(&PyBaseObject_Type, name, objectOrder);

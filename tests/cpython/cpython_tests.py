@@ -30,26 +30,26 @@ MODULES = """
     test_list test_tuple test_dict test_dictviews test_dictcomps test_listcomps test_setcomps test_set test_generators test_genexps
     test_generator_stop test_exceptions test_baseexception test_raise test_exception_group test_exception_hierarchy
     test_exception_variations test_except_star test_with test_iter test_iterlen test_enumerate test_range test_slice test_index
-    test_itertools test_functools test_collections test_deque test_defaultdict test_ordered_dict test_userdict test_userlist
-    test_userstring test_contextlib test_copy test_dataclasses test_enum test_operator test_bool test_int test_int_literal test_float
-    test_complex test_numeric_tower test_string test_unicode test_fstring test_format test_bytes test_scope test_decorators
-    test_unpack test_unpack_ex test_patma test_descr test_descrtut test_class test_super test_property test_compare test_contains
-    test_richcmp test_augassign test_binop test_builtin test_call test_extcall test_funcattrs test_grammar test_isinstance
-    test_keywordonlyarg test_named_expressions test_positional_only_arg test_metaclass test_subclassinit test_abc test_typechecks
-    test_types test_heapq test_bisect test_math test_cmath test_fractions test_statistics test_reprlib test_contextlib_async
-    test_coroutines test_asyncgen test_yield_from test_pow test_hash test_sort test_string_literals test_global test_syntax test_long
-    test_opcodes test_flufl test_pep646_syntax test_unary test_weakref test_weakset test_typing test_textwrap test_random test_bufio
-    test_base64 test_colorsys test_graphlib test_pprint test_shlex test_calendar test_difflib test_getopt test_html test_ipaddress
-    test_json test_optparse test_context test_copyreg test_keyword test_queue test_sched test_abstract_numbers test_binascii
-    test_linecache test_print test_longexp test_time test_strtod test_structseq test_genericalias test_genericclass
-    test_dynamicclassattribute test_fnmatch test_stringprep test_array test_struct test_argparse test_ast test_atexit test_charmapcodec test_cmd
-    test_codeccallbacks test_codecs test_codeop test_compile test_configparser test_csv test_decimal test_dict_version test_doctest2 test_email
-    test_eof test_errno test_fileio test_future_stmt test_genericpath test_gettext test_glob test_hashlib test_hmac test_htmlparser
-    test_http_cookies test_inspect test_locale test_logging test_marshal test_memoryio test_memoryview test_mimetypes test_netrc test_ntpath
-    test_opcache test_pathlib test_peepholer test_picklebuffer test_pickletools test_plistlib test_posixpath test_quopri test_re
-    test_robotparser test_secrets test_shelve test_stat test_strftime test_strptime test_symtable test_tempfile test_thread
-    test_threading_local test_timeit test_tokenize test_tomllib test_type_annotations test_type_comments test_ucn test_unicode_identifiers
-    test_unicodedata test_unittest test_urlparse test_uu test_uuid test_warnings test_xdrlib test_xml_etree test_zlib
+    test_itertools test_functools test_collections test_deque test_defaultdict test_ordered_dict test_userdict test_userlist test_userstring
+    test_contextlib test_copy test_dataclasses test_enum test_operator test_bool test_int test_int_literal test_float test_complex
+    test_numeric_tower test_string test_unicode test_fstring test_format test_bytes test_scope test_decorators test_unpack test_unpack_ex
+    test_patma test_descr test_descrtut test_class test_super test_property test_compare test_contains test_richcmp test_augassign
+    test_binop test_builtin test_call test_extcall test_funcattrs test_grammar test_isinstance test_keywordonlyarg test_named_expressions
+    test_positional_only_arg test_metaclass test_subclassinit test_abc test_typechecks test_types test_heapq test_bisect test_math
+    test_cmath test_fractions test_statistics test_reprlib test_contextlib_async test_coroutines test_asyncgen test_yield_from test_pow
+    test_hash test_sort test_string_literals test_global test_syntax test_long test_opcodes test_flufl test_pep646_syntax test_unary
+    test_weakref test_weakset test_typing test_textwrap test_random test_bufio test_base64 test_colorsys test_graphlib test_pprint
+    test_shlex test_calendar test_difflib test_getopt test_html test_ipaddress test_json test_optparse test_context test_copyreg
+    test_keyword test_queue test_sched test_abstract_numbers test_binascii test_linecache test_print test_longexp test_time test_strtod
+    test_structseq test_genericalias test_genericclass test_dynamicclassattribute test_fnmatch test_stringprep test_array test_struct
+    test_argparse test_ast test_atexit test_charmapcodec test_cmd test_code test_codeccallbacks test_codecs test_codeop test_compile
+    test_configparser test_csv test_decimal test_dict_version test_doctest2 test_email test_eof test_errno test_fileio test_future_stmt
+    test_genericpath test_gettext test_glob test_hashlib test_hmac test_htmlparser test_http_cookies test_inspect test_locale test_logging
+    test_marshal test_memoryio test_memoryview test_mimetypes test_netrc test_ntpath test_opcache test_pathlib test_peepholer
+    test_picklebuffer test_pickletools test_plistlib test_posixpath test_quopri test_re test_robotparser test_secrets test_shelve test_stat
+    test_strftime test_strptime test_symtable test_tempfile test_thread test_threading_local test_timeit test_tokenize test_tomllib
+    test_traceback test_type_annotations test_type_comments test_ucn test_unicode_identifiers test_unicodedata test_unittest test_urlparse
+    test_uu test_uuid test_warnings test_xdrlib test_xml_etree test_zlib
 """.split()
 LIMIT = 30.0  # seconds of work
 ASLEEP = 10.0  # times its limit, in seconds of any kind

@@ -25,6 +25,7 @@ NOT_JUDGED: dict[str, str] = {
     "test.test_compile.TestSpecifics.test_lineno_after_implicit_return": "reads the line of a frame object after its function has returned",
     "test.test_traceback.TestTracebackException.test_no_refs_to_exception_and_traceback_objects": "compares sys.getrefcount before and after",
     "test.test_traceback.*.test_KeyboardInterrupt_at_first_line_of_frame": "makes a traceback by hand of a frame object that has returned",
+    "test.test_traceback.TestStack.test_format_locals": "reads the variables of the frames that are running",
     "test.test_code.CoExtra.*": "keeps data of its own in code objects and expects them to die at once",
     "test.test_code.CodeWeakRefTest.test_basic": "expects that nobody else holds a code object",
     "test.test_logging.LoggerTest.test_caching": "looks into the cache inside of a logger, which captured code does not need",
