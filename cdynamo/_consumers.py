@@ -140,6 +140,32 @@ def set_of(iterable):
     return made
 
 
+def _iterator(iterable):
+    try:
+        return iter(iterable)
+    except TypeError:
+        return None
+
+
+def joined(join, before, iterable):
+    iterator = _iterator(iterable)
+    if iterator is None:
+        raise TypeError("can only join an iterable")
+    return join(*before, items_of(iterator))
+
+
+def bytes_of(iterable, count, hint):
+    iterator = _iterator(iterable)
+    if iterator is None:
+        raise TypeError(f"cannot convert '{type(iterable).__name__}' object to bytes")
+    _ask_length(count, hint)
+    made = []
+    for item in iterator:
+        bytes((item,))  # which raises in CPython's own words
+        made.append(item)
+    return bytes(made)
+
+
 def _sequence(item):
     if type(item) is tuple or type(item) is list:
         return item

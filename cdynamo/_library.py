@@ -19,12 +19,12 @@ _missing = object()
 # ---- operator ----------------------------------------------------------------------------------------------------------
 
 
-def _searched(iterable):
+def _searched(a):
     try:
-        return iter(iterable)
+        return iter(a)
     except TypeError:
         pass
-    raise TypeError(f"argument of type '{type(iterable).__name__}' is not iterable")
+    raise TypeError(f"argument of type '{type(a).__name__}' is not iterable")
 
 
 def indexOf(a, b, /):
@@ -38,38 +38,12 @@ def countOf(a, b, /):
     return sum(1 for item in _searched(a) if item is b or item == b)
 
 
-_concatenated = list, tuple, str, bytes, bytearray, collections.deque
-
-
-def _is_sequence(v):
-    if isinstance(v, _concatenated):
-        return True
-    return isinstance(getattr(type(v), "__getitem__", None), types.FunctionType) and not isinstance(v, dict)
-
-
-def _check_concatenated(a, b):
-    if not isinstance(a, _concatenated) and not (_is_sequence(a) and _is_sequence(b)):
-        raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
-
-
-def concat(a, b, /):
-    _check_concatenated(a, b)
-    return a + b
-
-
-def iconcat(a, b, /):
-    _check_concatenated(a, b)
-    a += b
-    return a
-
-
 def call(obj, /, *args, **kwargs):
     return obj(*args, **kwargs)
 
 
 def length_hint(obj, default=0, /):
-    if not isinstance(default, int):
-        raise TypeError(f"'{type(default).__name__}' object cannot be interpreted as an integer")
+    default = int(operator.index(default))
     if hasattr(type(obj), "__len__"):
         try:
             return len(obj)
@@ -362,7 +336,8 @@ def object_getstate(self, /):
 def _plain_state(self, required):
     cls = type(self)
     if required and cls.__itemsize__:
-        raise TypeError(f"cannot pickle {cls.__name__} objects")
+        shown = f"'{cls.__name__}' object" if cls.__new__ is object.__new__ else f"{cls.__name__} objects"
+        raise TypeError(f"cannot pickle {shown}")
     state = getattr(self, "__dict__", None) or None
     names = _slot_names(cls)
     if required:

@@ -244,7 +244,11 @@ class bytearray:
 
     def __init__(self, *args, **kwargs):
         if len(args) == 1 and not kwargs and isinstance(args[0], collections.abc.Iterable) and not isinstance(args[0], (str, bytes)):
-            args = (list(args[0]),)
+            made = []
+            for item in args[0]:
+                native(byte_values, [item])  # which raises where it is no byte
+                made.append(item)
+            args = (made,)
         self._data = native(byte_values, *args, **kwargs)
 
     def __bytes__(self):

@@ -16,4 +16,13 @@ void restoreException(PyObject* exception) {
   PyErr_Restore(ObjectRef::share(Py_TYPE(exception)).release(), ObjectRef::share(exception).release(), PyException_GetTraceback(exception));
 }
 
+PendingTraceback::PendingTraceback() : exception_(takeException()), traceback_(ObjectRef::steal(PyException_GetTraceback(exception_.get()))) {}
+
+Ref<PyCodeObject> PendingTraceback::codeOf(const PyTracebackObject* entry) { return Ref<PyCodeObject>::steal(PyFrame_GetCode(entry->tb_frame)); }
+
+void PendingTraceback::dropFirst() {
+  traceback_ = ObjectRef::share(first()->tb_next);
+  PyException_SetTraceback(exception_.get(), traceback_ ? traceback_.get() : Py_None);
+}
+
 }  // namespace cdynamo

@@ -186,10 +186,16 @@ std::vector<Value*> pairOf(Trace& t, Value* pair, size_t at, bool ordered) {
         "dictionary update sequence element #" + std::to_string(at) + " has length " + std::to_string(kv.size()) + "; 2 is required");
 }
 
-void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
-  auto put = [&](Value* k, Value* v) { t.dictSet(d, t.keyOf(k), v); };
+// self: the object whose contents d is, or null.
+void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first, Value* self = nullptr) {
+  const bool ordered = PyType_IsSubtype(d->type, &PyODict_Type);
+  // OrderedDict asks the class for its __setitem__, dict does not.
+  const bool byClass = ordered && self && self->kind == Kind::Instance && overrides(t, self, "__setitem__");
+  auto put = [&](Value* k, Value* v) { byClass ? setItem(t, self, k, v) : t.dictSet(d, t.keyOf(k), v); };
   if (a.args.size() > first) {
     Value* src = a.args[first];
+    const bool hasNone = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple;
+    auto methodOf = [&](const char* name) { return hasNone ? nullptr : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString(name)))); };
     if (DictValue* other = mergedAsDict(t, src)) {
       t.complete(other);
       size_t live = other->live, size = other->entries.size();
@@ -199,17 +205,18 @@ void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
         if (other != d && (other->live != live || other->entries.size() != size))
           unsupported(BreakReason::HashOrCompare, "merging a dict that a comparison changes");
       }
-    } else if (Value* keys = (isReal(src) && Py_TYPE(realObject(src)) != &PyDictProxy_Type) || src->kind == Kind::List || src->kind == Kind::Tuple
-                                 ? nullptr
-                                 : getAttrOrNull(t, src, t.keep(checked(PyUnicode_InternFromString("keys"))))) {
-      for (Value* k : itemsOf(t, call(t, keys, {}))) put(k, getItem(t, src, k));
+    } else if (Value* keys = methodOf("keys")) {
+      // dict makes a list of them first.
+      Value* it = ordered ? iterate(t, call(t, keys, {})) : t.list(itemsOf(t, call(t, keys, {})));
+      for (it = iterate(t, it); Value* k = next(t, it);) put(k, getItem(t, src, k));
     } else if (isReal(src) && Py_TYPE(realObject(src)) == &PyDictProxy_Type) {
       unsupported(BreakReason::MethodCall, "a dict of " + describe(src));
     } else {
       size_t at = 0;
-      Value* it = iterate(t, src);
+      Value* items = ordered ? methodOf("items") : nullptr;
+      Value* it = iterate(t, items ? call(t, items, {}) : src);
       while (Value* pair = next(t, it)) {
-        std::vector<Value*> kv = pairOf(t, pair, at++, PyType_IsSubtype(d->type, &PyODict_Type));
+        std::vector<Value*> kv = pairOf(t, pair, at++, ordered);
         put(kv[0], kv[1]);
       }
     }
@@ -220,7 +227,7 @@ void dictFill(Trace& t, DictValue* d, CallArgs& a, size_t first) {
 Value* dictUpdate(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "update");
   if (a.args.size() > 2) throw WrongArguments{};
-  dictFill(t, d, a, 1);
+  dictFill(t, d, a, 1, a.args[0]);
   return t.none();
 }
 Value* dictInit(Trace& t, CallArgs& a) { return dictUpdate(t, a); }
@@ -249,17 +256,40 @@ void oneLookup(Trace& t, uint64_t writesBefore) {
   if (t.writes != writesBefore) unsupported(BreakReason::HashOrCompare, "a lookup whose comparison changes something");
 }
 
+// OrderedDict raises KeyError(key) as PyErr_SetObject makes it: a tuple is all arguments, None is none.
+[[noreturn]] void orderedKeyError(Trace& t, Value* key) {
+  if (isReal(key, Py_None)) throw Raised{t.real(checked(PyObject_CallNoArgs(PyExc_KeyError)))};
+  if (TupleValue* tuple = asTuple(key)) {
+    t.load(tuple);
+    InstanceValue* error = makeInstance(t, reinterpret_cast<PyTypeObject*>(PyExc_KeyError));
+    error->exceptionArgs = t.tuple(tuple->items);
+    throw Raised{error};
+  }
+  PyObject* constant = t.constant(key);
+  if (constant && PyTuple_Check(constant)) throw Raised{t.real(checked(PyObject_CallObject(PyExc_KeyError, constant)))};
+  keyError(t, key);
+}
+
 Value* dictPop(Trace& t, CallArgs& a) {
   DictValue* d = selfDict(a, "pop");
   Value* fallback = a.takeKeyword("default");
   expectArgs(a, 2, 3);
   if (a.args.size() > 2) fallback = a.args[2];
-  DictKey k = t.keyOf(a.args[1]);
+  DictKey k;
+  try {
+    k = t.keyOf(a.args[1]);
+  } catch (const Raised&) {
+    // Where nothing is in it, dict does not even hash the key.
+    if (PyType_IsSubtype(d->type, &PyODict_Type) || length(t, d) != 0) throw;
+    if (fallback) return fallback;
+    keyError(t, a.args[1]);
+  }
   uint64_t before = t.writes;
   Value* v = t.dictGet(d, k);
   oneLookup(t, before);
   if (!v) {
     if (fallback) return fallback;
+    if (PyType_IsSubtype(d->type, &PyODict_Type)) orderedKeyError(t, a.args[1]);
     keyError(t, a.args[1]);
   }
   t.dictDelete(d, k);
@@ -346,7 +376,9 @@ Value* dictMoveToEnd(Trace& t, CallArgs& a) {
   t.complete(d);
   DictKey k = t.keyOf(a.args[1]);
   Value* v = t.dictGet(d, k);
-  if (!v) keyError(t, a.args[1]);
+  if (!v) orderedKeyError(t, a.args[1]);
+  k = t.resolve(d, k);  // the key that it has, which may be another object
+  if (auto found = d->index.find(k); found != d->index.end()) k = d->entries[found->second].key;
   auto toEnd = [&](const DictKey& key, Value* value) {
     t.dictDelete(d, key);
     t.dictSet(d, key, value);
@@ -374,9 +406,15 @@ Value* strJoin(Trace& t, CallArgs& a) {
   ObjectRef parts = checked(PyList_New(0));
   if (PyTypeObject* type = t.typeOf(a.args[1]); !type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item))
     raise(t, PyExc_TypeError, "can only join an iterable");
+  if (a.args[1]->kind == Kind::Instance) try {
+      a.args[1] = iterate(t, a.args[1]);
+    } catch (const Raised& r) {
+      if (!isA(t, r.exception, PyExc_TypeError)) throw;
+      raise(t, PyExc_TypeError, "can only join an iterable");
+    }
   std::vector<Value*> items = itemsOf(t, a.args[1]);
   for (Value* v : items) {
-    if (Value* core = coreOf(t, v)) v = core;
+    if (Value* core = coreOf(t, v); core && t.typeOf(core) == &PyUnicode_Type) v = core;
     PyObject* c = t.constant(v);
     if (!c && isLateText(v))
       if (Value* late = lateJoin(t, a.args[0], items)) return late;
@@ -473,6 +511,19 @@ void raiseNotIn(Trace& t, Value* v, const char* container) {
   throw Raised{t.real(checked(PyObject_CallOneArg(PyExc_ValueError, message.get())))};
 }
 
+namespace {
+
+// A method of OrderedDict that asks a derived class for its own ways.
+template <BuiltinHandler handler>
+Value* byItsClass(Trace& t, CallArgs& a) {
+  if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
+    for (const char* method : {"__getitem__", "__setitem__", "__delitem__", "__contains__", "__missing__"})
+      if (overrides(t, a.args[0], method)) unsupported(BreakReason::MethodCall, std::string("a method of OrderedDict on a class with a ") + method);
+  return handler(t, a);
+}
+
+}  // namespace
+
 void addContainerMethods(BuiltinTable& table) {
   struct Row {
     const char* name;
@@ -484,9 +535,17 @@ void addContainerMethods(BuiltinTable& table) {
   for (const Row& r : lists) table.addType(&PyList_Type, r.name, r.handler);
   table.addType(&PyTuple_Type, "index", sequenceIndex);
   table.addType(&PyTuple_Type, "count", sequenceCount);
-  const Row ordered[] = {{"keys", dictKeys},   {"values", dictValues},    {"items", dictItems},           {"update", dictUpdate},
-                         {"pop", dictPop},     {"popitem", dictPopitem},  {"setdefault", dictSetdefault}, {"move_to_end", dictMoveToEnd},
-                         {"clear", dictClear}, {"copy", orderedDictCopy}, {"__init__", dictInit}};
+  const Row ordered[] = {{"keys", dictKeys},
+                         {"values", dictValues},
+                         {"items", dictItems},
+                         {"update", dictUpdate},
+                         {"pop", byItsClass<dictPop>},
+                         {"popitem", byItsClass<dictPopitem>},
+                         {"setdefault", byItsClass<dictSetdefault>},
+                         {"move_to_end", dictMoveToEnd},
+                         {"clear", dictClear},
+                         {"copy", byItsClass<orderedDictCopy>},
+                         {"__init__", dictInit}};
   for (const Row& r : ordered) table.addType(&PyODict_Type, r.name, r.handler);
   const Row plain[] = {{"get", dictGet},
                        {"fromkeys", dictFromkeys},

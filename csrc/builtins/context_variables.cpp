@@ -15,7 +15,8 @@ Value* contextGet(Trace& t, CallArgs& a) {
   if (!variable || !PyContextVar_CheckExact(variable)) unsupported(BreakReason::UnknownFunction, "ContextVar.get of " + describe(v));
   const Source* source = t.sources.iteratorPart(v->source ? v->source : t.sources.pinned(variable), kContextValue);
   PyObject* held = t.keep(checked(iteratorPart(variable, kContextValue)));
-  static PyObject* missing = checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyContextToken_Type), "MISSING")).release();
+  PyObject* missing = contextMissing();
+  if (!missing) throw PythonError{};
   if (held != missing) return t.wrap(held, source);
   t.facts.identityIs(source, missing);
   if (a.args.size() == 2) return a.args[1];

@@ -108,11 +108,13 @@ Value* convertedBy(Trace& t, CallArgs& a, const char* name, Value* method) {
   return converted(t, a.args[0], name, call(t, method, {{a.args.begin() + 1, a.args.end()}, a.kwargs}));
 }
 
+// Whether the method is given the other arguments.
+bool takesMore(std::string_view special) { return special == "__round__" || special == "__pow__"; }
+
 // What the class of an object around a plain value says itself about a conversion; null where the plain value is asked.
 Value* ownConversion(Trace& t, CallArgs& a, std::string_view special) {
   if (a.args.empty() || a.args[0]->kind != Kind::Instance || !coreType(t.typeOf(a.args[0]))) return nullptr;
-  bool takesMore = special == "__round__" || special == "__pow__";
-  if (special == "__str__" || (!takesMore && (a.args.size() != 1 || !a.kwargs.empty()))) return nullptr;
+  if (special == "__str__" || (!takesMore(special) && (a.args.size() != 1 || !a.kwargs.empty()))) return nullptr;
   if (special == "__complex__" && coreType(t.typeOf(a.args[0])) == &PyUnicode_Type) return nullptr;
   for (const char* name : fallbacks(special))
     if (Value* method = specialMethod(t, a.args[0], name)) return overrides(t, a.args[0], name) ? convertedBy(t, a, name, method) : nullptr;
@@ -135,6 +137,8 @@ Value* viaNative(Trace& t, CallArgs& a, PyObject* callable, const char* special)
     if (Value* v = callNative(t, callable, copies)) return v;
   }
   if (!a.args.empty() && isTensor(a.args[0])) unsupported(BreakReason::ScalarRead, std::string(special) + " of a tensor");
+  if (!takesMore(special) && (a.args.size() > 1 || !a.kwargs.empty()))
+    unsupported(BreakReason::BuiltinCall, std::string(special) + " of several arguments");
   if (!a.args.empty() && a.args[0]->kind == Kind::Instance)
     for (const char* name : fallbacks(special))
       if (Value* method = specialMethod(t, a.args[0], name)) return convertedBy(t, a, name, method);
@@ -189,7 +193,8 @@ Value* builtinBool(Trace& t, CallArgs& a) {
 Value* builtinStr(Trace& t, CallArgs& a) {
   if (a.args.empty() && a.kwargs.empty()) return t.string("");
   if (a.args.size() == 1 && a.kwargs.empty()) return str(t, a.args[0]);
-  return viaNative(t, a, typeObject(PyUnicode_Type), "__str__");
+  if (Value* v = callNative(t, typeObject(PyUnicode_Type), a)) return v;
+  unsupported(BreakReason::BuiltinCall, "str() with an encoding");
 }
 Value* builtinBytes(Trace& t, CallArgs& a) {
   if (a.args.size() == 1 && a.kwargs.empty()) {
@@ -236,8 +241,12 @@ Value* builtinRound(Trace& t, CallArgs& a) {
 
 Value* builtinDivmod(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
-  if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
-  for (int side = 0; side < 2; side++) {
+  if (!overrides(t, a.args[0], "__divmod__") && !overrides(t, a.args[1], "__rdivmod__"))
+    if (Value* v = callNative(t, builtinObject("divmod"), a)) return v;
+  PyTypeObject *left = t.typeOf(a.args[0]), *right = t.typeOf(a.args[1]);
+  if (left != right && PyType_IsSubtype(right, left) && overrides(t, a.args[1], "__rdivmod__"))
+    unsupported(BreakReason::BuiltinCall, "divmod() with a right operand of a derived class");
+  for (int side = 0; side < (left == right ? 1 : 2); side++) {
     Value *self = a.args[static_cast<size_t>(side)], *other = a.args[static_cast<size_t>(1 - side)];
     Value* method = self->kind == Kind::Instance ? specialMethod(t, self, side ? "__rdivmod__" : "__divmod__") : nullptr;
     Value* v = method ? call1(t, method, other) : nullptr;
@@ -249,7 +258,9 @@ Value* builtinDivmod(Trace& t, CallArgs& a) {
 
 Value* builtinPow(Trace& t, CallArgs& a) {
   if (a.args.size() == 2 && a.kwargs.empty()) return binaryOp(t, 8, a.args[0], a.args[1]);
-  return viaNative(t, a, builtinObject("pow"), "__pow__");
+  Value* v = viaNative(t, a, builtinObject("pow"), "__pow__");
+  if (isReal(v, Py_NotImplemented)) unsupported(BreakReason::BuiltinCall, "pow() of what does not fit");
+  return v;
 }
 
 Value* builtinHash(Trace& t, CallArgs& a) {
@@ -306,7 +317,7 @@ Value* builtinMax(Trace& t, CallArgs& a) { return extremum(t, a, Py_GT, "max"); 
 
 Value* builtinSum(Trace& t, CallArgs& a) {
   Value* start = a.takeKeyword("start");
-  expectArgs(a, 1, 2);
+  expectArgs(a, 1, start ? 1 : 2);
   if (a.args.size() == 2) start = a.args[1];
   Value* total = start ? start : t.integer(0);
   if (PyTypeObject* type = shownType(t, total);
@@ -465,6 +476,20 @@ Value* builtinVars(Trace& t, CallArgs& a) {
 
 // ---- operator module -------------------------------------------------------------------------------------------------
 
+// concat and iconcat.
+template <int op>
+Value* operatorConcat(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
+  auto isSequence = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_item && !PyType_IsSubtype(type, &PyDict_Type); };
+  PyTypeObject* left = t.typeOf(a.args[0]);
+  const bool own = left->tp_as_sequence && left->tp_as_sequence->sq_concat;
+  if (own && overrides(t, a.args[1], "__radd__")) unsupported(BreakReason::BuiltinCall, "operator.concat with " + describe(a.args[1]));
+  const bool byClass = a.args[0]->kind == Kind::Instance || a.args[1]->kind == Kind::Instance;
+  if (!own && !(isSequence(left) && isSequence(t.typeOf(a.args[1])) && byClass))
+    raise(t, PyExc_TypeError, std::string("'") + left->tp_name + "' object can't be concatenated");
+  return binaryOp(t, op, a.args[0], a.args[1]);
+}
+
 template <int op>
 Value* operatorBinary(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
@@ -600,6 +625,8 @@ void addCoreBuiltins(BuiltinTable& table) {
   table.add("operator.isub", operatorBinary<23>);
   table.add("operator.itruediv", operatorBinary<24>);
   table.add("operator.ixor", operatorBinary<25>);
+  table.add("operator.concat", operatorConcat<0>);
+  table.add("operator.iconcat", operatorConcat<13>);
   table.add("operator.lt", operatorCompare<Py_LT>);
   table.add("operator.le", operatorCompare<Py_LE>);
   table.add("operator.eq", operatorCompare<Py_EQ>);

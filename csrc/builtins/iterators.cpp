@@ -110,7 +110,7 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
       if (bound && isPythonFunction(bound->function)) return call(t, m, {});
     }
   bool sequence = v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict || v->kind == Kind::DictView ||
-                  v->kind == Kind::Instance || v->kind == Kind::Tensor;
+                  (v->kind == Kind::Instance && !asSet(v)) || v->kind == Kind::Tensor;
   if (v->kind == Kind::Instance && !as<InstanceValue>(v)->contents && !(specialMethod(t, v, "__len__") && specialMethod(t, v, "__getitem__")))
     sequence = false;
   if (!sequence &&
@@ -479,7 +479,7 @@ void addIteratorBuiltins(BuiltinTable& table) {
   table.add("itertools.combinations_with_replacement", combinationsWithReplacement);
   for (const char* name : {"groupby", "tee"}) table.addPolyfill((std::string("itertools.") + name).c_str(), name);
   for (const char* name : {"itemgetter", "attrgetter", "methodcaller"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
-  for (const char* name : {"indexOf", "countOf", "concat", "iconcat", "call"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
+  for (const char* name : {"indexOf", "countOf", "call"}) table.addPolyfill((std::string("operator.") + name).c_str(), name);
   for (const char* name : {"bisect_left", "bisect_right", "insort_left", "insort_right"})
     table.addPolyfill((std::string("_bisect.") + name).c_str(), name);
   for (const char* name : {"heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heappop_max", "_heapify_max", "_heapreplace_max"})

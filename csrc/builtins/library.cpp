@@ -99,7 +99,8 @@ Value* iteratorIter(Trace&, CallArgs& a) {
 }
 
 Value* viewIsDisjoint(Trace& t, CallArgs& a) {
-  for (Value* v : itemsOf(t, a.args[1]))
+  Value* it = iterate(t, a.args[1]);
+  while (Value* v = next(t, it))
     if (contains(t, a.args[0], v)) return t.boolean(false);
   return t.boolean(true);
 }

@@ -279,14 +279,18 @@ Value* roundedByItself(Trace& t, PyObject* callable, const CallArgs& a) {
 bool convertNumbers(Trace& t, PyObject* callable, CallArgs& a) {
   PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
   if (!owner || !PyModule_Check(owner)) return false;
-  bool math = !mathFunction(callable).empty();
-  if (mathFunction(callable) == "trunc") return false;  // asks for nothing but __trunc__
-  bool changed = false;
+  const std::string_view name = mathFunction(callable);
+  bool math = !name.empty();
+  if (name == "trunc") return false;                                                                           // asks for nothing but __trunc__
+  if (std::string_view(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name) == "ord") return false;  // wants a text
+  bool ofInts = false, changed = false;
+  for (std::string_view one : {"gcd", "lcm", "comb", "perm", "factorial", "isqrt"}) ofInts |= name == one;
   for (Value*& v : a.args) {
     // What is no number is refused before the next argument is asked.
     if (math && isReal(v) && !PyNumber_Check(realObject(v))) return false;
     if (v->kind != Kind::Instance) continue;
-    Value* method = math ? specialMethod(t, v, "__float__") : nullptr;
+    const bool index = ofInts || (name == "ldexp" && &v != a.args.data());
+    Value* method = math && !index ? specialMethod(t, v, "__float__") : nullptr;
     Value* number = method ? call(t, method, {}) : isTensor(v) ? nullptr : indexValue(t, v);
     if (!number) return false;
     v = number;

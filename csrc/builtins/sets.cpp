@@ -222,14 +222,38 @@ Value* setCopy(Trace& t, CallArgs& a) {
   return combined(t, 7, &PySet_Type, s->items, {});
 }
 
+// A generator may look at the set while its items are taken.
+bool isTakenSingly(const Value* v) { return v->kind == Kind::Iterator || v->kind == Kind::Generator || v->kind == Kind::Instance; }
+
+template <int op, bool inplace>
+Value* setMethod(Trace& t, CallArgs& a);
+
+Value* differenceUpdate(Trace& t, CallArgs& a) {
+  SetValue* s = selfSet(t, a);
+  for (size_t i = 1; i < a.args.size(); i++) {
+    if (CallArgs one{{a.args[0], a.args[i]}, {}}; isSetLike(a.args[i]) || !isTakenSingly(a.args[i])) {
+      setMethod<10, true>(t, one);
+      continue;
+    }
+    Value* it = iterate(t, a.args[i]);
+    while (Value* v = next(t, it)) t.setDiscard(s, t.keyOf(v));
+  }
+  return t.none();
+}
+
 constexpr const char* methodName(int op) { return op == 7 ? "union" : op == 1 ? "intersection" : op == 10 ? "difference" : "symmetric_difference"; }
 
 // union, intersection, difference, symmetric_difference, and the forms that change the set.
 template <int op, bool inplace>
 Value* setMethod(Trace& t, CallArgs& a) {
   SetValue* s = selfSet(t, a);
+  if (inplace && op == 10 && (a.args.size() > 2 || std::any_of(a.args.begin() + 1, a.args.end(), isTakenSingly))) return differenceUpdate(t, a);
   std::vector<Operand> operands;
-  for (size_t i = 1; i < a.args.size(); i++) operands.push_back(setOperand(t, a.args[i]));
+  for (size_t i = 1; i < a.args.size(); i++) {
+    operands.push_back(setOperand(t, a.args[i]));
+    for (Value* item : operands.back().items)
+      if (isUnhashable(t, item)) t.keyOf(item);  // raises, before the next operand is looked at
+  }
   ObjectRef self = t.setLayout(s);
   bool constant = static_cast<bool>(self);
   std::vector<PyObject*> real;
@@ -254,9 +278,20 @@ Value* setMethod(Trace& t, CallArgs& a) {
   return t.none();
 }
 
+// isdisjoint, issuperset of what is no set: up to the first item that tells.
+template <int op>
+Value* askEach(Trace& t, SetValue* s, Value* iterable) {
+  Value* it = iterate(t, iterable);
+  while (Value* v = next(t, it))
+    if (t.setHas(s, t.keyOf(v)) != (op >= 0)) return t.boolean(false);
+  return t.boolean(true);
+}
+
 template <int op>
 Value* setRelation(Trace& t, CallArgs& a) {
+  expectArgs(a, 2, 2);
   SetValue* s = selfSet(t, a);
+  if (op != Py_LE && !isSetLike(a.args[1])) return askEach<op>(t, s, a.args[1]);
   SetValue* other = setOfItems(t, unorderedItems(t, a.args[1]));
   if (op >= 0) return compareOp(t, op, combined(t, 7, &PySet_Type, s->items, {}), other);
   for (const DictKey& k : s->items)
@@ -274,27 +309,7 @@ Value* setSlot(Trace& t, CallArgs& a) {
   return reflected ? setOperator(t, op, other, s) : setOperator(t, op, s, other);
 }
 
-}  // namespace
-
-DictKey keyToFind(Trace& t, Value* v) {
-  // A set stands for the frozenset of its items, unless its class can be hashed.
-  static PyObject* hashName = PyUnicode_InternFromString("__hash__");
-  if (SetValue* s = asSet(v); s && baseType(s) == &PySet_Type && lookUp(t, t.typeOf(v), hashName) == Py_None) {
-    ObjectRef frozen = checked(PyFrozenSet_New(nullptr));
-    t.load(s);
-    for (const DictKey& k : s->items) {
-      if (!k.constant) unsupported(BreakReason::HashOrCompare, "looking for a set of objects in a set");
-      checkedStatus(PySet_Add(frozen.get(), k.constant));
-    }
-    return t.keyOf(t.real(std::move(frozen)));
-  }
-  return t.keyOf(v);
-}
-Value* setOperator(Trace& t, int op, Value* a, Value* b) {
-  int base = op % 13;
-  bool inplace = op >= 13 && a->kind == Kind::Set && baseType(as<SetValue>(a)) == &PySet_Type;
-  auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
-  if (!(isSetLike(a) && isSetLike(b)) && !isView(a) && !isView(b)) return nullptr;
+Value* operateOnSets(Trace& t, int base, bool inplace, Value* a, Value* b) {
   Operand left = setOperand(t, a), right = setOperand(t, b);
   if (inplace && isSetLike(b) && left.real && right.real) {
     static PyObject* methods[] = {methodOf(PySet_Type, "__iand__"), methodOf(PySet_Type, "__ior__"), methodOf(PySet_Type, "__isub__"),
@@ -316,6 +331,31 @@ Value* setOperator(Trace& t, int op, Value* a, Value* b) {
   return a;
 }
 
+}  // namespace
+
+DictKey keyToFind(Trace& t, Value* v) {
+  // A set stands for the frozenset of its items, unless its class can be hashed.
+  static PyObject* hashName = PyUnicode_InternFromString("__hash__");
+  if (SetValue* s = asSet(v); s && baseType(s) == &PySet_Type && lookUp(t, t.typeOf(v), hashName) == Py_None) {
+    ObjectRef frozen = checked(PyFrozenSet_New(nullptr));
+    t.load(s);
+    for (const DictKey& k : s->items) {
+      if (!k.constant) unsupported(BreakReason::HashOrCompare, "looking for a set of objects in a set");
+      checkedStatus(PySet_Add(frozen.get(), k.constant));
+    }
+    return t.keyOf(t.real(std::move(frozen)));
+  }
+  return t.keyOf(v);
+}
+
+Value* setOperator(Trace& t, int op, Value* a, Value* b) {
+  int base = op % 13;
+  bool inplace = op >= 13 && a->kind == Kind::Set && baseType(as<SetValue>(a)) == &PySet_Type;
+  auto isView = [](Value* v) { return v->kind == Kind::DictView && as<DictViewValue>(v)->what != DictViewValue::Values; };
+  if (!(isSetLike(a) && isSetLike(b)) && !isView(a) && !isView(b)) return nullptr;
+  return itemByItem(t, {a, b}, [&] { return operateOnSets(t, base, inplace, a, b); });
+}
+
 void addSetMethods(BuiltinTable& table) {
   struct Row {
     const char* name;
@@ -330,16 +370,16 @@ void addSetMethods(BuiltinTable& table) {
                       {"update", setUpdate},
                       {"clear", setClear},
                       {"copy", setCopy},
-                      {"union", setMethod<7, false>},
-                      {"intersection", setMethod<1, false>},
-                      {"difference", setMethod<10, false>},
-                      {"symmetric_difference", setMethod<12, false>},
-                      {"intersection_update", setMethod<1, true>},
-                      {"difference_update", setMethod<10, true>},
-                      {"symmetric_difference_update", setMethod<12, true>},
-                      {"issubset", setRelation<Py_LE>},
-                      {"issuperset", setRelation<Py_GE>},
-                      {"isdisjoint", setRelation<-1>},
+                      {"union", itemByItem<setMethod<7, false>>},
+                      {"intersection", itemByItem<setMethod<1, false>>},
+                      {"difference", itemByItem<setMethod<10, false>>},
+                      {"symmetric_difference", itemByItem<setMethod<12, false>>},
+                      {"intersection_update", itemByItem<setMethod<1, true>>},
+                      {"difference_update", itemByItem<setMethod<10, true>>},
+                      {"symmetric_difference_update", itemByItem<setMethod<12, true>>},
+                      {"issubset", itemByItem<setRelation<Py_LE>>},
+                      {"issuperset", itemByItem<setRelation<Py_GE>>},
+                      {"isdisjoint", itemByItem<setRelation<-1>>},
                       {"__and__", setSlot<1, false>},
                       {"__or__", setSlot<7, false>},
                       {"__sub__", setSlot<10, false>},

@@ -21,8 +21,15 @@ bool isOfType(Trace& t, Value* v, PyTypeObject* type) { return PyType_IsSubtype(
 
 Value* notImplemented(Trace& t) { return t.realShared(Py_NotImplemented); }
 
+// A deque has no slots for mappings: an index is asked for before anything else.
+void askForIndex(Trace& t, CallArgs& a) {
+  ListValue* list = asList(a.args[0]);
+  if (list && list->type == dequeType()) a.args[1] = t.integer(indexArgument(t, a.args[1]));
+}
+
 Value* slotGetitem(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  askForIndex(t, a);
   // A key that is absent is asked of the subclass.
   DictValue* d = a.args[0]->kind == Kind::Instance ? asDict(a.args[0]) : nullptr;
   if (Value* missing = d && !t.dictGet(d, t.keyOf(a.args[1])) ? pythonSpecial(t, a.args[0], "__missing__") : nullptr)
@@ -31,11 +38,13 @@ Value* slotGetitem(Trace& t, CallArgs& a) {
 }
 Value* slotSetitem(Trace& t, CallArgs& a) {
   expectArgs(a, 3, 3);
+  askForIndex(t, a);
   setItem(t, rawSelf(a.args[0]), a.args[1], a.args[2]);
   return t.none();
 }
 Value* slotDelitem(Trace& t, CallArgs& a) {
   expectArgs(a, 2, 2);
+  askForIndex(t, a);
   delItem(t, rawSelf(a.args[0]), a.args[1]);
   return t.none();
 }

@@ -248,13 +248,22 @@ Value* nativeArgument(Trace& t, PyObject* callable, Value* v, bool first) {
                      "__contains__", "__hash__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"});
 }
 
+// A text that has nothing to be formatted is its own result, of whatever class it is.
+bool givesItselfBack(PyObject* callable) {
+  if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type) return false;
+  auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+  auto isNamed = [&](const char* name) { return PyUnicode_CompareWithASCIIString(descriptor->d_name, name) == 0; };
+  return descriptor->d_type == &PyUnicode_Type && (isNamed("format_map") || isNamed("__mod__"));
+}
+
 }  // namespace
 
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   std::vector<PyObject*> values;
+  bool cores = false;
   for (size_t i = 0; i < args.args.size(); i++) {
     Value* v = args.args[i];
-    if (Value* core = nativeArgument(t, callable, v, i == 0)) v = core;
+    if (Value* core = nativeArgument(t, callable, v, i == 0)) v = core, cores |= i > 0 || PyCFunction_Check(callable) || PyType_Check(callable);
     PyObject* c = t.snapshot(v);
     // C code must not run what only stands for the methods of a class that the trace made.
     if (!c || t.localClass(c)) return nullptr;
@@ -270,7 +279,10 @@ Value* callNative(Trace& t, PyObject* callable, const CallArgs& args) {
   WarningWatch watch;
   ObjectRef given = ObjectRef::steal(PyObject_Vectorcall(callable, values.data(), args.args.size(), args.kwargs.empty() ? nullptr : names.get()));
   if (watch.takeWarning()) unsupported(BreakReason::Output, "a warning of C code");
-  return lift(t, native(t, given.release()));
+  if (given && givesItselfBack(callable) && !args.args.empty() && args.args[0]->kind == Kind::Instance && given.get() == values[0])
+    unsupported(BreakReason::BuiltinCall, "a text of a class of its own, which is given back");
+  if (given) return lift(t, std::move(given));
+  return cores ? onCores(t, [&] { return lift(t, native(t, nullptr)); }) : lift(t, native(t, nullptr));
 }
 
 namespace {
@@ -320,6 +332,8 @@ bool isForeignOperand(Trace& t, PyObject* callable, const CallArgs& args) {
   bool number = isNumber(type), text = type == &PyUnicode_Type || type == &PyBytes_Type;
   if (number ? isNumber(other) : PyType_IsSubtype(other, type)) return false;
   const wrapperbase* base = reinterpret_cast<PyWrapperDescrObject*>(callable)->d_base;
+  for (const char* alone : {"__neg__", "__pos__", "__abs__", "__bool__", "__invert__", "__int__", "__float__", "__index__"})
+    if (std::strcmp(base->name, alone) == 0) return false;
   bool comparison = base->offset == offsetof(PyHeapTypeObject, ht_type.tp_richcompare);
   bool numeric = base->offset >= static_cast<int>(offsetof(PyHeapTypeObject, as_number)) &&
                  base->offset < static_cast<int>(offsetof(PyHeapTypeObject, as_number) + sizeof(PyNumberMethods));
@@ -458,9 +472,13 @@ Value* callBuiltin(Trace& t, PyObject* callable, Value* callableValue, CallArgs&
       PyType_HasFeature(reinterpret_cast<PyTypeObject*>(realObject(args.args[0])), Py_TPFLAGS_HEAPTYPE)) {
     // bytes.fromhex and its like: a Python class is called with what they make for the builtin one.
     Value* cls = args.args[0];
+    if (args.args.size() == 2 && PyUnicode_CompareWithASCIIString(reinterpret_cast<PyDescrObject*>(callable)->d_name, "__class_getitem__") == 0) {
+      known = true;
+      return getItem(t, cls, args.args[1]);
+    }
     CallArgs plain = args;
     plain.args[0] = t.realShared(reinterpret_cast<PyObject*>(reinterpret_cast<PyDescrObject*>(callable)->d_type));
-    Value* made = callNative(t, callable, plain);
+    Value* made = onCores(t, [&] { return callNative(t, callable, plain); });
     known = made != nullptr;
     return made ? call1(t, cls, made) : nullptr;
   }

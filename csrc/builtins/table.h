@@ -106,10 +106,10 @@ void expectArgs(const CallArgs& args, size_t least, size_t most);
 // Calls a C callable with constants; null where an argument is none.
 Value* callNative(Trace& t, PyObject* callable, const CallArgs& args);
 void noKeywords(const CallArgs& args);
-// The name of an attribute, interned; raises or breaks, naming the function, where v is none.
-PyObject* nameArgument(Trace& t, Value* v, const char* function);
-// torch.Size(items)
-Value* sizeOf(Trace& t, std::vector<Value*> items);
+// The name of an attribute, interned; fn says who asks. TypeError where it is no str.
+PyObject* nameArgument(Trace& t, Value* v, const char* fn);
+// torch.Size(sizes)
+Value* sizeOf(Trace& t, std::vector<Value*> sizes);
 // The range that index(x, start, stop) searches, from the second argument on; the stop may lie beyond the end.
 std::pair<long long, long long> searchBounds(Trace& t, const CallArgs& args, long long length);
 // The ValueError of index() and remove().
@@ -121,16 +121,20 @@ Value* ofPlainDict(Trace& t, CallArgs& args) {
   if (d && PyType_IsSubtype(d->type, &PyODict_Type)) unsupported(BreakReason::MethodCall, "a method of dict on " + describe(args.args[0]));
   return handler(t, args);
 }
-// A handler that takes all items before it looks at the first: where it raises, CPython, which goes item by item, is asked.
-template <BuiltinHandler handler>
-Value* itemByItem(Trace& t, CallArgs& args) {
-  const bool byCode = std::any_of(args.args.begin(), args.args.end(), isGeneratorOrIterator);
+// What takes all items before it looks at the first: where it raises, CPython, which goes item by item, is asked.
+template <typename Action>
+Value* itemByItem(Trace& t, const std::vector<Value*>& iterables, Action action) {
+  const bool byCode = std::any_of(iterables.begin(), iterables.end(), [&](Value* v) { return mayBeLeftInTheMiddle(t, v); });
   try {
-    return handler(t, args);
+    return action();
   } catch (const Raised&) {
     if (!byCode) throw;
   }
   refuseEarlyItems();
+}
+template <BuiltinHandler handler>
+Value* itemByItem(Trace& t, CallArgs& args) {
+  return itemByItem(t, args.args, [&] { return handler(t, args); });
 }
 // Stable, by `<` alone, as list.sort does. key null: the items themselves.
 std::vector<Value*> sortedItems(Trace& t, std::vector<Value*> items, Value* key, bool reverse);

@@ -193,10 +193,14 @@ typedef struct {
   PyObject_HEAD PyObject* mapping;
 } MappingProxy;
 
-static PyObject* contextValue(PyObject* variable) {
+PyObject* contextMissing(void) {
   static PyObject* missing = NULL;
-  PyObject* value = NULL;
   if (!missing) missing = PyObject_GetAttrString((PyObject*)&PyContextToken_Type, "MISSING");
+  return missing;
+}
+
+static PyObject* contextValue(PyObject* variable) {
+  PyObject *value = NULL, *missing = contextMissing();
   if (!missing || PyContextVar_Get(variable, missing, &value) < 0) PyErr_Clear();
   return value;
 }

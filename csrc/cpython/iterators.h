@@ -23,6 +23,7 @@ enum { kGeneratorHandled = -1, kGeneratorCode = -2 };
 enum { kProxyMapping = -3 };
 // The only part of a contextvars.ContextVar: what it is set to in this context, or contextvars.Token.MISSING.
 enum { kContextValue = -4 };
+PyObject* contextMissing(void);  // that object; borrowed, null with an error
 
 // What else must be the same where a shape is relied on: the number of a zip's or map's iterators, whether a zip is strict; where
 // in its code a generator stands, which slots are bound, whether it handles an exception.

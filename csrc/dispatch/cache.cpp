@@ -277,17 +277,13 @@ namespace {
 
 // The graph has told where in the function it failed: the frame of the code that called the graph is none of the program's.
 void hideOwnFrame(const Entry& entry) {
-  ObjectRef error = takeException();
-  ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(error.get()));
-  auto* own = reinterpret_cast<PyTracebackObject*>(traceback.get());
-  auto codeOf = [](PyTracebackObject* tb) { return Ref<PyCodeObject>::steal(PyFrame_GetCode(tb->tb_frame)); };
-  if (own && own->tb_next && PyFunction_Check(entry.function.get())) {
-    Ref<PyCodeObject> code = codeOf(own), inner = codeOf(own->tb_next);
-    const bool isOwn = reinterpret_cast<PyObject*>(code.get()) == PyFunction_GET_CODE(entry.function.get());
-    const bool toldByGraph = PyTuple_GET_SIZE(inner->co_consts) == 0;  // made by hand: a function has one at least, its docstring or None
-    if (isOwn && toldByGraph) PyException_SetTraceback(error.get(), reinterpret_cast<PyObject*>(own->tb_next));
-  }
-  restoreException(error.get());
+  PendingTraceback pending;
+  PyTracebackObject* own = pending.first();
+  if (!own || !own->tb_next || !PyFunction_Check(entry.function.get())) return;
+  const bool isOwn = reinterpret_cast<PyObject*>(PendingTraceback::codeOf(own).get()) == PyFunction_GET_CODE(entry.function.get());
+  // Made by hand: a function has one constant at least, its docstring or None.
+  const bool toldByGraph = PyTuple_GET_SIZE(PendingTraceback::codeOf(own->tb_next)->co_consts) == 0;
+  if (isOwn && toldByGraph) pending.dropFirst();
 }
 
 PyObject* runEntry(Entry& entry, PyObject** values, size_t count) {

@@ -443,10 +443,12 @@ class Driver {
     if (isPolyfill(f)) return;
     const Code& code = *f.at->code;
     std::vector<PyObject*> slots(static_cast<size_t>(code.localsplusCount()), nullptr);
-    for (size_t i = 0; isLeft && i < f.at->locals.size(); i++) slots[static_cast<size_t>(f.at->locals[i])] = f.values[i].get();
-    Py_ssize_t cell = 0;
-    for (int slot : cellSlots(code))
-      if (isLeft && f.closure) slots[static_cast<size_t>(slot)] = PyTuple_GET_ITEM(f.closure.get(), cell++);
+    if (isLeft) {
+      for (size_t i = 0; i < f.at->locals.size(); i++) slots[static_cast<size_t>(f.at->locals[i])] = f.values[i].get();
+      Py_ssize_t cell = 0;
+      for (int slot : cellSlots(code))
+        if (f.closure) slots[static_cast<size_t>(slot)] = PyTuple_GET_ITEM(f.closure.get(), cell++);
+    }
     ObjectRef next = ObjectRef::steal(PyException_GetTraceback(exception));
     const int at = code.at(f.at->index).offset.value;
     ObjectRef made = checked(newTraceback(next ? next.get() : Py_None, code.pyCode(), f.globals.get(), at, at, slots.data()));
@@ -469,12 +471,8 @@ class Driver {
 
   // Whether the pending exception's traceback begins with that code: what is only raised again leaves no entry.
   static bool isShown(PyCodeObject* code) {
-    ObjectRef exception = takeException();
-    ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
-    restoreException(exception.get());
-    if (!traceback) return false;
-    ObjectRef first = ObjectRef::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_frame)));
-    return first.get() == reinterpret_cast<PyObject*>(code);
+    PendingTraceback pending;
+    return pending.first() && PendingTraceback::codeOf(pending.first()).get() == code;
   }
 
   ObjectRef callBelowCarriers(PendingCall call) {
@@ -514,11 +512,8 @@ class Driver {
 
   // Takes the entries of the carriers off the pending exception's traceback: unwind() adds them where the exception passes.
   static void dropCarriers(size_t count) {
-    ObjectRef exception = takeException();
-    ObjectRef traceback = ObjectRef::steal(PyException_GetTraceback(exception.get()));
-    for (size_t i = 0; i < count && traceback; i++) traceback = ObjectRef::share(reinterpret_cast<PyTracebackObject*>(traceback.get())->tb_next);
-    PyException_SetTraceback(exception.get(), traceback ? traceback.get() : Py_None);
-    restoreException(exception.get());
+    PendingTraceback pending;
+    for (size_t i = 0; i < count && pending.first(); i++) pending.dropFirst();
   }
 
   std::shared_ptr<CodeCache> root_;

@@ -343,6 +343,15 @@ void Rebuilder::moveExisting(IteratorValue* it) {
 }
 
 void Rebuilder::makeReversed(IteratorValue* it) {
+  DictValue* whole = it->subjectOf && it->subjectOf->kind == Kind::Dict ? as<DictValue>(it->subjectOf) : nullptr;
+  if (whole && iterationState(whole) == it->stop) {
+    // By the method of the builtin class: what it is the contents of may have one of its own.
+    a.loadConst(attributeOf(PyType_IsSubtype(whole->type, &PyODict_Type) ? PyODict_Type : PyDict_Type, "__reversed__"));
+    loadComplete(whole);
+    a.call(1);
+    advance(it->position + it->done);
+    return storeTemp(it);
+  }
   a.loadConst(reinterpret_cast<PyObject*>(&PyReversed_Type));
   if (it->subjectOf) {
     // Over what cannot change, or a dict that must not.

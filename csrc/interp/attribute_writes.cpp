@@ -107,6 +107,18 @@ bool pythonSetter(PyObject* d) {
 }
 
 // Sets __class__ or __dict__ of an instance that the trace made. False: it cannot be followed.
+PyObject* newClass(Trace& t, Value* value) {
+  PyObject* type = isReal(value) ? t.identity(value) : Py_None;
+  if (!PyType_Check(type)) raise(t, PyExc_TypeError, std::string("__class__ must be set to a class, not '") + t.typeOf(value)->tp_name + "' object");
+  return type;
+}
+
+// What an object is given to hear why it cannot be set; null: deleted.
+PyObject* sampleOf(Trace& t, PyObject* name, Value* value) {
+  if (!value) return nullptr;
+  return textOf(name) == "__class__" ? newClass(t, value) : Py_None;
+}
+
 bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
   std::string attribute = textOf(name);
   if (attribute == "__dict__") {
@@ -120,8 +132,7 @@ bool replacePart(Trace& t, InstanceValue* i, PyObject* name, Value* value) {
   }
   if (attribute != "__class__" || i->contents || i->exceptionArgs || i->lateText || i->type->tp_new != PyBaseObject_Type.tp_new) return false;
   // CPython says whether the two classes are alike enough.
-  PyObject* type = isReal(value) ? t.identity(value) : Py_None;
-  if (!PyType_Check(type)) raise(t, PyExc_TypeError, std::string("__class__ must be set to a class, not '") + t.typeOf(value)->tp_name + "' object");
+  PyObject* type = newClass(t, value);
   ObjectRef nothing = checked(PyTuple_New(0));
   ObjectRef blank = checked(PyBaseObject_Type.tp_new(i->type, nothing.get(), nullptr));
   if (PyObject_GenericSetAttr(blank.get(), name, type) < 0) raiseCurrent(t);
@@ -164,7 +175,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
       return;
     if (isReal(object) && setRealAttr(t, object, name, value)) return;
     if (PyObject* c = isReal(object) ? t.constant(object) : nullptr; c && isBarePrimitive(Py_TYPE(c))) {
-      if (PyObject_GenericSetAttr(c, name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
+      if (PyObject_GenericSetAttr(c, name, sampleOf(t, name, value)) < 0) raiseCurrent(t);
       CD_CHECK(false, "an attribute was set on a constant");
     }
     if (object->kind == Kind::Tuple || object->kind == Kind::List || object->kind == Kind::Dict || object->kind == Kind::Set) {
@@ -177,7 +188,7 @@ void genericSetAttr(Trace& t, Value* object, PyObject* name, Value* value) {
         ObjectRef blank =
             checked(type->tp_new == PyTuple_Type.tp_new || object->kind == Kind::Tuple ? PyTuple_Type.tp_new(type, nothing.get(), nullptr)
                                                                                        : type->tp_new(type, nothing.get(), nullptr));
-        if (PyObject_GenericSetAttr(blank.get(), name, value ? Py_None : nullptr) < 0) raiseCurrent(t);
+        if (PyObject_GenericSetAttr(blank.get(), name, sampleOf(t, name, value)) < 0) raiseCurrent(t);
       }
     }
     if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0)

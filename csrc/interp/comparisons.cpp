@@ -90,7 +90,18 @@ int swappedComparison(int op) { return kSwapped[op]; }
 
 namespace {
 
-[[noreturn]] void notOrdered(Trace& t, int op, Value* a, Value* b) {
+// Whether the C code of a container compares it with the other: that one is not asked then.
+bool knowsInC(Trace& t, int op, Value* container, Value* other) {
+  auto isA = [&](PyTypeObject* type) { return PyType_IsSubtype(t.typeOf(other), type) != 0; };
+  if (SetValue* s = asSet(container)) return s && (isA(&PySet_Type) || isA(&PyFrozenSet_Type));
+  if (asDict(container)) return (op == Py_EQ || op == Py_NE) && isA(&PyDict_Type);
+  if (ListValue* l = asList(container)) return isA(l->type == dequeType() ? dequeType() : &PyList_Type);
+  return asTuple(container) && isA(&PyTuple_Type);
+}
+
+// Neither operand knows the other: equal by identity, and not ordered.
+Value* compareUnrelated(Trace& t, int op, Value* a, Value* b) {
+  if (op == Py_EQ || op == Py_NE) return t.boolean(isSame(t, a, b) == (op == Py_EQ));
   raise(t, PyExc_TypeError,
         std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" + t.typeOf(b)->tp_name +
             "'");
@@ -121,10 +132,12 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   if (Value* v = compareProxies(t, op, a, b)) return v;
   RecursiveCall nested(t, " in comparison");
   if (a == b && isLateText(a)) return t.boolean(op == Py_EQ || op == Py_LE || op == Py_GE);
-  if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
+  // An exception that exists has the methods of its class too.
+  auto hasClass = [](Value* v) { return v->kind == Kind::Instance || (isReal(v) && PyExceptionInstance_Check(realObject(v))); };
+  if (hasClass(a) || hasClass(b)) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
     auto overrides = [&](Value* v, int o) {
-      if (v->kind != Kind::Instance) return false;
+      if (!hasClass(v)) return false;
       static PyObject* names[6] = {};
       if (!names[o]) names[o] = PyUnicode_InternFromString(kCompareMethod[o]);
       PyObject* d = lookUp(t, t.typeOf(v), names[o]);
@@ -135,6 +148,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     auto ask = [&](Value* v, int o, Value* other) -> Value* {
       if (overrides(v, o)) return trySpecial(t, v, kCompareMethod[o], other);
       if (o != Py_NE || !overrides(v, Py_EQ) || comparesInC(t, v, "__ne__") || coreOf(t, v)) return nullptr;
+      if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents) return nullptr;  // has a __ne__ in C
       Value* equal = trySpecial(t, v, "__eq__", other);
       return equal ? t.boolean(!truth(t, equal)) : nullptr;
     };
@@ -142,19 +156,17 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     if (reflectedFirst)
       if (Value* v = ask(b, kSwapped[op], a)) return v;
     // What C code of the left operand's builtin base compares is not asked of the right one.
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ))) try {
-        return compareOp(t, op, x, y ? y : b);
-      } catch (Raised& raised) {
-        // The builtin types know nothing of each other.
-        if (!isA(t, raised.exception, PyExc_TypeError)) throw;
-        if (Value* v = reflectedFirst ? nullptr : ask(b, kSwapped[op], a)) return v;
-        notOrdered(t, op, a, b);
-      }
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ)))
+      return onCores(t, [&] { return compareOp(t, op, x, y ? y : b); });
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
-    if (Value* v = ask(a, op, b)) return v;
-    if (!reflectedFirst)
-      if (Value* v = ask(b, kSwapped[op], a)) return v;
+    if (overrides(a, op) || !knowsInC(t, op, a, b)) {
+      if (Value* v = ask(a, op, b)) return v;
+      if (!reflectedFirst)
+        if (Value* v = ask(b, kSwapped[op], a)) return v;
+      // Where both have answered, the C code of a builtin base is not asked.
+      if (overrides(a, op) && overrides(b, kSwapped[op])) return compareUnrelated(t, op, a, b);
+    }
   }
   if (a->kind == Kind::Cell && b->kind == Kind::Cell) {
     // By what they hold; an empty one is less than all others.
@@ -173,13 +185,18 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
             std::string("'") + kCompareSymbol[op] + "' not supported between instances of '" + t.typeOf(a)->tp_name + "' and '" +
                 t.typeOf(b)->tp_name + "'");
     }
-    auto x = itemsOf(t, a), y = itemsOf(t, b);
+    // Whatever their __iter__ says, but for deques, which ask for it.
+    auto held = [&](Value* v) {
+      if (ListValue* list = asList(v); list && list->type != dequeType()) return itemsOf(t, list);
+      return asTuple(v) ? itemsOf(t, asTuple(v)) : itemsOf(t, v);
+    };
+    auto x = held(a), y = held(b);
     if (x.size() != y.size() && (op == Py_EQ || op == Py_NE)) return t.boolean(op == Py_NE);
     size_t i = 0;
     while (i < x.size() && i < y.size()) {
       uint64_t before = t.writes;
       bool same = equals(t, x[i], y[i]);
-      if (t.writes != before) x = itemsOf(t, a), y = itemsOf(t, b);  // a comparison of the program may change both lists
+      if (t.writes != before) x = held(a), y = held(b);  // a comparison of the program may change both lists
       if (!same) break;
       i++;
     }
@@ -215,7 +232,8 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
            (v->kind == Kind::DictView && as<DictViewValue>(v)->what == DictViewValue::Keys);
   };
   if (setLike(a) && setLike(b)) {
-    auto x = unorderedItems(t, a), y = unorderedItems(t, b);
+    auto held = [&](Value* v) { return unorderedItems(t, asSet(v) ? asSet(v) : v); };
+    auto x = held(a), y = held(b);
     size_t common = 0;
     auto* other = t.make<SetValue>();
     for (Value* v : y) t.setAdd(other, t.keyOf(v));
@@ -236,8 +254,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     return isReal(v) && t.isConstant(v) && !PyAnySet_Check(realObject(v)) && !PyType_HasFeature(Py_TYPE(realObject(v)), Py_TPFLAGS_HEAPTYPE);
   };
   if ((isView(a) && isPlain(b)) || (isView(b) && isPlain(a))) {
-    if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
-    notOrdered(t, op, a, b);
+    return compareUnrelated(t, op, a, b);
   }
   if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
     auto within = [&](Value* inner, Value* outer) {
@@ -255,14 +272,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       default: return t.boolean(x > y && within(b, a));
     }
   }
-  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) {
-    try {
-      return compareOp(t, op, x ? x : a, y ? y : b);
-    } catch (Raised& raised) {
-      if (isA(t, raised.exception, PyExc_TypeError)) notOrdered(t, op, a, b);
-      throw;
-    }
-  }
+  if (Value* x = coreOf(t, a), *y = coreOf(t, b); x || y) return onCores(t, [&] { return compareOp(t, op, x ? x : a, y ? y : b); });
   for (Value* v : {a, b})
     if (v->kind == Kind::Instance && coreType(t.typeOf(v))) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
   // torch.Tensor.shape.__get__ and the like are equal by what they are bound to, and know nothing but each other.
@@ -271,13 +281,10 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
   // An object of a C type that compares in its own way, with anything that it may know.
   for (Value* v : {a, b})
     if ((a != b || (op != Py_EQ && op != Py_NE)) && comparesInC(t, v)) unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(v));
-  if (op == Py_EQ || op == Py_NE) {
-    // Different kinds, or objects without their own comparison: identity.
-    if (isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
-      return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
-    return t.boolean(isSame(t, a, b) == (op == Py_EQ));
-  }
-  notOrdered(t, op, a, b);
+  const bool equality = op == Py_EQ || op == Py_NE;
+  if (equality && isReal(a) && isReal(b) && a->source == nullptr && b->source == nullptr)
+    return t.real(native(t, PyObject_RichCompare(realObject(a), realObject(b), op)));
+  return compareUnrelated(t, op, a, b);
 }
 
 bool isSame(Trace& t, Value* a, Value* b) {

@@ -40,7 +40,8 @@ DictValue* mergedAsDict(Trace& t, Value* v) {
   DictValue* d = asDict(v);
   if (!d || v->kind == Kind::Dict) return d;
   auto iterates = t.typeOf(v)->tp_iter;
-  return iterates == PyDict_Type.tp_iter || iterates == PyODict_Type.tp_iter ? d : nullptr;
+  if (iterates == PyDict_Type.tp_iter) return d;
+  return iterates == PyODict_Type.tp_iter && !overrides(t, v, "keys") && !overrides(t, v, "__getitem__") ? d : nullptr;
 }
 SetValue* asSet(Value* v) { return partOf<SetValue>(v, Kind::Set); }
 
@@ -189,8 +190,21 @@ Value* genericAlias(Trace& t, Value* container, Value* key) {
   return PyType_IsSubtype(Py_TYPE(made), &Py_GenericAliasType) ? t.realShared(made) : t.wrap(made, t.sources.owned(made));
 }
 
+namespace {
+
+// A function of modules typing and dataclasses: it makes aliases of what it is given, and does nothing else.
+bool isOfTyping(Trace& t, Value* function) {
+  PyObject* real = isReal(function) ? t.identity(function) : nullptr;
+  if (!real || !PyFunction_Check(real)) return false;
+  static PyObject* typing = PyModule_GetDict(checked(PyImport_ImportModule("typing")).get());
+  static PyObject* dataclasses = PyModule_GetDict(checked(PyImport_ImportModule("dataclasses")).get());
+  return PyFunction_GET_GLOBALS(real) == typing || PyFunction_GET_GLOBALS(real) == dataclasses;
+}
+
+}  // namespace
+
 Value* getItem(Trace& t, Value* container, Value* key) {
-  if (Value* core = coreUnless(t, container, {"__getitem__"})) container = core;
+  if (Value* core = coreUnless(t, container, {"__getitem__"})) return onCores(t, [&] { return getItem(t, core, key); });
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a part of a text that shows tensors");
   if (key->kind == Kind::Instance && (isTensor(container) || (isReal(container) && PySequence_Check(realObject(container)))) &&
       !as<InstanceValue>(key)->contents)
@@ -248,12 +262,14 @@ Value* getItem(Trace& t, Value* container, Value* key) {
       if (meta && PyFunction_Check(meta)) return call(t, t.wrap(meta, t.sources.pinned(meta)), {{container, key}, {}});
       Value* method = getTypeAttr(t, reinterpret_cast<PyTypeObject*>(object), name);
       PyObject* ck = t.snapshot(key);
+      auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
+      if (bound && isPythonFunction(bound->function) && !isOfTyping(t, bound->function)) return call1(t, method, key);
       if (method && ck) return t.real(native(t, PyObject_GetItem(t.identity(container), ck)));
     }
     if (PyObject* c = t.constant(container)) {
       PyObject* ck = isTensor(key) ? nullptr : t.snapshot(key);
       if (ck) return t.real(native(t, PyObject_GetItem(c, ck)));
-      if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, "tuple");
+      if (PyTuple_Check(c) || PyRange_Check(c)) return pickItem(t, itemsOf(t, container), key, PyTuple_Check(c) ? "tuple" : "range");
       unsupported(BreakReason::TensorAsIndex, "indexing " + describe(container) + " with " + describe(key));
     }
     if (Value* mapping = mappingOfProxy(t, container)) return getItem(t, mapping, key);
@@ -274,6 +290,17 @@ std::vector<Value*> itemsOr(Trace& t, Value* v, const std::string& refusal) {
   if (!type->tp_iter && !(type->tp_as_sequence && type->tp_as_sequence->sq_item)) raise(t, PyExc_TypeError, refusal);
   return itemsOf(t, v);
 }
+
+namespace {
+
+// A class with only one of __setitem__ and __delitem__ is asked for the other.
+void lacksItemMethod(Trace& t, Value* container, const char* method) {
+  PyTypeObject* type = t.typeOf(container);
+  if (container->kind != Kind::Instance || !type->tp_as_mapping || !type->tp_as_mapping->mp_ass_subscript) return;
+  if (!specialMethod(t, container, method)) raise(t, PyExc_AttributeError, method);
+}
+
+}  // namespace
 
 void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (Value* method = pythonSpecial(t, container, "__setitem__")) {
@@ -334,6 +361,7 @@ void setItem(Trace& t, Value* container, Value* key, Value* value) {
   if (isReal(container) && container->source && Py_TYPE(realObject(container))->tp_as_mapping &&
       Py_TYPE(realObject(container))->tp_as_mapping->mp_ass_subscript)
     unsupported(BreakReason::ItemWrite, "assigning to an item of " + describe(container));
+  lacksItemMethod(t, container, "__setitem__");
   checkModelled(t, container, "writing an item of",
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
   raise(t, PyExc_TypeError, std::string("'") + t.typeOf(container)->tp_name + "' object does not support item assignment");
@@ -371,16 +399,17 @@ void delItem(Trace& t, Value* container, Value* key) {
     if (!t.dictDelete(d, k)) keyError(t, key);
     return;
   }
+  lacksItemMethod(t, container, "__delitem__");
   checkModelled(t, container, "deleting an item of",
                 [](const PyTypeObject&, const PyMappingMethods& m, const PySequenceMethods& s) { return m.mp_ass_subscript || s.sq_ass_item; });
-  const PyNumberMethods* number = t.typeOf(key)->tp_as_number;
+  const PyNumberMethods* number = t.typeOf(container)->tp_as_sequence ? t.typeOf(key)->tp_as_number : nullptr;
   raise(t, PyExc_TypeError,
         std::string("'") + t.typeOf(container)->tp_name + "' object " +
             (number && number->nb_index && t.typeOf(container)->tp_as_sequence ? "doesn't" : "does not") + " support item deletion");
 }
 
 Py_ssize_t length(Trace& t, Value* v) {
-  if (Value* core = coreUnless(t, v, {"__len__"})) v = core;
+  if (Value* core = coreUnless(t, v, {"__len__"})) return onCores(t, [&] { return length(t, core); });
   if (isLateText(v)) unsupported(BreakReason::UnsupportedOperator, "the length of a text that shows tensors");
   if (Value* method = pythonSpecial(t, v, "__len__")) {
     Value* answer = call(t, method, {});
@@ -431,7 +460,7 @@ Py_ssize_t length(Trace& t, Value* v) {
 bool contains(Trace& t, Value* container, Value* item) {
   if (Value* core = coreUnless(t, container, {"__contains__"})) {
     Value* part = coreOf(t, item);
-    return contains(t, core, part ? part : item);
+    return onCores(t, [&] { return contains(t, core, part ? part : item); });
   }
   if (isArray(container) || isArray(item)) unsupported(BreakReason::NumpyCall, "`in` with a NumPy array");
   if (isLateText(container)) unsupported(BreakReason::UnsupportedOperator, "a search in a text that shows tensors");
@@ -470,11 +499,13 @@ bool contains(Trace& t, Value* container, Value* item) {
       if (found < 0) raiseCurrent(t);
       return found != 0;
     }
-    if (c && PyUnicode_Check(c) && !isTensor(item) && !coreOf(t, item))
+    Value* part = c && (PyUnicode_Check(c) || PyBytes_Check(c)) ? coreOf(t, item) : nullptr;
+    if (part && Py_TYPE(c) == t.typeOf(part)) return contains(t, container, part);
+    if (c && PyUnicode_Check(c) && !isTensor(item))
       raise(t, PyExc_TypeError, std::string("'in <string>' requires string as left operand, not ") + shownType(t, item)->tp_name);
     if (c && PyBytes_Check(c) && !isTensor(item)) {
       if (Value* number = item->kind == Kind::Instance ? indexValue(t, item) : nullptr) return contains(t, container, number);
-      if (!coreOf(t, item)) raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + shownType(t, item)->tp_name + "'");
+      if (!part) raise(t, PyExc_TypeError, std::string("a bytes-like object is required, not '") + shownType(t, item)->tp_name + "'");
     }
     if (Value* mapping = mappingOfProxy(t, container)) return contains(t, mapping, item);
     if (Py_TYPE(realObject(container)) == &PyDictProxy_Type && (ci = t.constant(item))) {

@@ -323,7 +323,13 @@ Value* nextOf(Trace& t, IteratorValue* it) {
       return v;
     }
     case IteratorValue::CallIter: {
-      Value* v = call(t, it->subject, {});
+      Value* v = nullptr;
+      try {
+        v = call(t, it->subject, {});
+      } catch (Raised& r) {
+        if (!isA(t, r.exception, PyExc_StopIteration)) throw;
+        return finish();
+      }
       if (it->done) return nullptr;  // the call itself took the iterator to its end
       if (equals(t, v, it->inputs[0])) return finish();
       return v;

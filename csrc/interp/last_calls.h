@@ -33,6 +33,8 @@ bool runsProgram(Trace& t, Value* v);
 inline bool isGeneratorOrIterator(const Value* v) {
   return v->kind == Kind::Iterator || (v->kind == Kind::Generator && static_cast<const GeneratorValue*>(v)->type == &PyGen_Type);
 }
+// Whether it can be seen how many items were taken from v.
+bool mayBeLeftInTheMiddle(Trace& t, Value* v);
 // The items of such a v as a list; most: so many at most, -1: all. asksLength: who wants them asks v for its length first, as list() does.
 LastCall lastItems(Trace& t, Value* v, long most = -1, bool asksLength = false);
 // list, sum, sorted, str.join, ... of such items, or with such a key.

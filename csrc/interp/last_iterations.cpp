@@ -6,6 +6,7 @@
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
+#include "interp/stand_ins.h"
 
 namespace cdynamo {
 
@@ -31,7 +32,7 @@ bool isProgramsCode(Value* callable) {
 }
 
 struct Consumers {
-  PyObject *list, *tuple, *set, *frozenset, *dict, *sum, *any, *all, *sorted, *min, *max, *join, *extend, *update;
+  PyObject *list, *tuple, *set, *frozenset, *dict, *bytes, *sum, *any, *all, *sorted, *min, *max, *join, *extend, *update;
   Consumers() {
     auto builtin = [](const char* name) { return importedObject("builtins", name); };
     auto method = [](PyTypeObject& type, const char* name) { return typeLookup(&type, PyUnicode_InternFromString(name)); };
@@ -40,6 +41,7 @@ struct Consumers {
     set = builtin("set");
     frozenset = builtin("frozenset");
     dict = builtin("dict");
+    bytes = builtin("bytes");
     sum = builtin("sum");
     any = builtin("any");
     all = builtin("all");
@@ -52,7 +54,7 @@ struct Consumers {
   }
   bool isMethod(PyObject* object) const { return object == join || object == extend || object == update; }
   bool takesAny(PyObject* object) const {
-    for (PyObject* one : {list, tuple, set, frozenset, dict, sum, any, all, sorted, min, max, join, extend, update})
+    for (PyObject* one : {list, tuple, set, frozenset, dict, bytes, sum, any, all, sorted, min, max, join, extend, update})
       if (object == one) return true;
     return false;
   }
@@ -100,6 +102,11 @@ bool runsProgram(Trace& t, Value* v) {
   return false;
 }
 
+bool mayBeLeftInTheMiddle(Trace& t, Value* v) {
+  if (PyTypeObject* type = standsFor(v); type && !type->tp_iternext) return false;  // a container of the library
+  return isGeneratorOrIterator(v) || runsProgram(t, v);
+}
+
 LastCall lastNext(Trace& t, Value* v) {
   if (Value* method = pythonMethod(t, v, "__next__")) return {method, {}};
   if (v->kind != Kind::Iterator || !runsProgram(t, v)) return {};
@@ -122,22 +129,30 @@ LastCall lastNext(Trace& t, Value* v) {
 
 namespace {
 
+bool canBeIterated(Trace& t, Value* v) {
+  PyTypeObject* type = t.typeOf(v);
+  return type->tp_iter || (type->tp_as_sequence && type->tp_as_sequence->sq_item);
+}
+
 // The object's own __len__ and __length_hint__, which who makes a list or tuple of it asks for. False: it has none.
 bool lengthMethods(Trace& t, Value* v, Value*& count, Value*& hint) {
   count = hint = t.none();
   if (v->kind != Kind::Instance) return false;
-  if (overrides(t, v, "__len__")) count = specialMethod(t, v, "__len__");
-  if (overrides(t, v, "__length_hint__")) hint = specialMethod(t, v, "__length_hint__");
+  PyTypeObject* type = t.typeOf(v);
+  const bool hasLength = (type->tp_as_sequence && type->tp_as_sequence->sq_length) || (type->tp_as_mapping && type->tp_as_mapping->mp_length);
+  const bool ownLength = overrides(t, v, "__len__");
+  if (ownLength) count = specialMethod(t, v, "__len__");
+  if ((ownLength || !hasLength) && overrides(t, v, "__length_hint__")) hint = specialMethod(t, v, "__length_hint__");
   return !isReal(count, Py_None) || !isReal(hint, Py_None);
 }
 
 }  // namespace
 
 LastCall lastItems(Trace& t, Value* v, long most, bool asksLength) {
-  if (!runsProgram(t, v)) return {};
-  if (most >= 0) return around(t, "first_items", {v, t.integer(most)});
   Value *count, *hint;
-  return asksLength && lengthMethods(t, v, count, hint) ? around(t, "hinted_items", {v, count, hint}) : around(t, "items_of", {v});
+  if (most < 0 && asksLength && canBeIterated(t, v) && lengthMethods(t, v, count, hint)) return around(t, "hinted_items", {v, count, hint});
+  if (!runsProgram(t, v)) return {};
+  return most >= 0 ? around(t, "first_items", {v, t.integer(most)}) : around(t, "items_of", {v});
 }
 
 LastCall lastInPlaceConcat(Trace& t, Value* list, Value* v) {
@@ -152,7 +167,12 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   if (!known.takesAny(callable)) return {};
   if (LastCall last = lastChoice(t, callable, args)) return last;
   const size_t at = known.isMethod(callable) ? 1 : 0, count = args.args.size() - at;
-  if (args.args.size() <= at || !runsProgram(t, args.args[at])) return {};
+  if (args.args.size() <= at) return {};
+  Value *length, *hint;
+  const bool asksLength =
+      callable == known.list || callable == known.tuple || callable == known.sorted || callable == known.extend || callable == known.bytes;
+  const bool hinted = lengthMethods(t, args.args[at], length, hint);
+  if (!runsProgram(t, args.args[at]) && !(asksLength && hinted && canBeIterated(t, args.args[at]))) return {};
   Value *iterable = args.args[at], *self = args.args[0];
   const bool alone = count == 1 && args.kwargs.empty();
   auto isOf = [&](Value* v, PyTypeObject* type) { return PyType_IsSubtype(t.typeOf(v), type); };
@@ -176,21 +196,27 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
     if (count != 1 || iterable->kind == Kind::Instance) return {};  // may be a mapping
     return around(t, "dict_of", {iterable, named()});
   }
-  Value *length, *hint;
-  const bool hinted = lengthMethods(t, iterable, length, hint);
+  if (callable == known.bytes) {
+    const bool isIndex = t.typeOf(iterable)->tp_as_number && t.typeOf(iterable)->tp_as_number->nb_index;
+    const bool otherwise =
+        pythonMethod(t, iterable, "__bytes__") || isIndex || isOf(iterable, &PyUnicode_Type) || isOf(iterable, &PyBytes_Type) || standsFor(iterable);
+    return alone && !otherwise ? around(t, "bytes_of", {iterable, length, hint}) : LastCall{};
+  }
   if (alone && callable == known.extend && isOf(self, &PyList_Type)) return around(t, "extended", {self, iterable, length, hint});
   if (callable == known.update && args.kwargs.empty() && isOf(self, &PySet_Type)) {
     std::vector<Value*> rest(args.args.begin() + 2, args.args.end());
     return around(t, "updated", {self, iterable, t.tuple(std::move(rest))});
   }
   if (callable != known.tuple && callable != known.sorted && callable != known.join && callable != known.frozenset) return {};
+  if (count != 1 || (!args.kwargs.empty() && callable != known.sorted)) return {};
   std::vector<Value*> before(args.args.begin(), args.args.begin() + static_cast<ptrdiff_t>(at));
+  if (callable == known.join) return around(t, "joined", {callableValue, t.tuple(std::move(before)), iterable});
   std::vector<Value*> rest(args.args.begin() + static_cast<ptrdiff_t>(at) + 1, args.args.end());
   std::vector<Value*> given{callableValue, t.tuple(std::move(before)), iterable, t.tuple(std::move(rest)), named()};
   const bool asks = hinted && (callable == known.tuple || callable == known.sorted);
   if (asks) given.insert(given.end(), {length, hint});
   LastCall last = around(t, asks ? "with_hinted_items" : "with_items", std::move(given));
-  last.early = callable == known.frozenset && isGeneratorOrIterator(iterable);
+  last.early = callable == known.frozenset;
   return last;
 }
 

@@ -32,8 +32,9 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
   if (!kwargs)
     if (LastCall last = lastItems(t, positional, -1, true)) positional = callLast(t, std::move(last), ReturnTo::Redo);
   Value* callable = f.pop();
-  if (isReal(positional) && !Py_TYPE(realObject(positional))->tp_iter && !PySequence_Check(realObject(positional)))
-    raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + t.typeOf(positional)->tp_name);
+  PyTypeObject* type = t.typeOf(positional);
+  const bool isSequence = type->tp_as_sequence && type->tp_as_sequence->sq_item && !PyType_IsSubtype(type, &PyDict_Type);
+  if (!type->tp_iter && !isSequence) raise(t, PyExc_TypeError, callText(t, callable) + " argument after * must be an iterable, not " + type->tp_name);
   args.args = itemsOf(t, positional);
   if (kwargs) {
     DictValue* d = asDict(kwargs);

@@ -1,4 +1,5 @@
 // Operators, attributes, subscripts, formatting, building and unpacking of containers.
+#include "cpython/compat.h"
 #include "interp/handlers.h"
 #include "interp/intrinsics.h"
 #include "interp/last_calls.h"
@@ -214,11 +215,18 @@ void handleListExtend(Trace& t, FrameState& f, const Instr& in) {
 
 void handleSetUpdate(Trace& t, FrameState& f, const Instr& in) {
   Value* iterable = f.pop();
-  SetValue* other = asSet(iterable);  // read by its table, whatever its __iter__ says
-  iterable = other ? other : itemsOfOperand(t, iterable);
   auto* s = as<SetValue>(f.top(static_cast<size_t>(in.arg)));
+  static PyObject* update = typeLookup(&PySet_Type, PyUnicode_InternFromString("update"));
+  if (LastCall last = lastConsumer(t, update, t.realShared(update), {{s, iterable}, {}})) {
+    callLast(t, std::move(last), ReturnTo::Discard);
+    return;
+  }
+  if (SetValue* other = asSet(iterable)) iterable = other;  // read by its table, whatever its __iter__ says
   if (isReal(iterable) && PyFrozenSet_CheckExact(realObject(iterable)) && t.constant(iterable)) return t.setMerge(s, realObject(iterable));
-  for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
+  if (iterable->kind == Kind::Iterator)
+    while (Value* v = next(t, iterable)) t.setAdd(s, t.keyOf(v));
+  else
+    for (Value* v : itemsOf(t, iterable)) t.setAdd(s, t.keyOf(v));
 }
 
 std::string callText(Trace& t, Value* callable) {

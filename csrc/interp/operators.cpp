@@ -215,10 +215,14 @@ void refuseByTypes(Trace& t, int op, Value* a, Value* b) {
 [[noreturn]] void badOperands(Trace& t, int op, Value* a, Value* b) {
   const char* symbol = kBinary[op % kInplace].symbol;
   bool inplace = op >= kInplace;
+  for (Value* v : {a, b})
+    if (isReal(v) && PyExceptionInstance_Check(realObject(v)) && PyType_HasFeature(t.typeOf(v), Py_TPFLAGS_HEAPTYPE))
+      unsupported(BreakReason::UnsupportedOperator, std::string(symbol) + " with " + describe(v));
   // Sequences are asked last, and say it in their own words.
   PyTypeObject *left = t.typeOf(a), *right = t.typeOf(b);
   auto repeats = [](PyTypeObject* type) { return type->tp_as_sequence && type->tp_as_sequence->sq_repeat; };
-  if (*symbol == '*' && symbol[1] == 0 && (repeats(left) || repeats(right)))
+  // In place the right one is asked only where the left one is of a type that knows nothing of sequences.
+  if (*symbol == '*' && symbol[1] == 0 && (repeats(left) || (repeats(right) && !(inplace && left->tp_as_sequence))))
     raise(t, PyExc_TypeError, std::string("can't multiply sequence by non-int of type '") + (repeats(left) ? right : left)->tp_name + "'");
   for (PyTypeObject* type : {&PyUnicode_Type, &PyList_Type, &PyTuple_Type})
     if (*symbol == '+' && PyType_IsSubtype(left, type) && !inplace)
@@ -290,6 +294,27 @@ Value* inheritedOp(Trace& t, int op, Value* a, Value* b) {
   return made;
 }
 
+// An object of a class derived from a sequence, times what is no index: the sequence is asked last.
+void refuseRepetition(Trace& t, int op, Value* a, Value* b) {
+  const OperatorNames& names = kBinary[op % kInplace];
+  auto isRepeated = [&](Value* v, const char* method) {
+    const PyNumberMethods* own = t.typeOf(v)->tp_as_number;
+    if (v->kind != Kind::Instance || (own && own->nb_multiply) || overrides(t, v, method)) return false;
+    PyTypeObject* core = coreType(t.typeOf(v));
+    return asList(v) || asTuple(v) || core == &PyUnicode_Type || core == &PyBytes_Type;
+  };
+  auto saysNothing = [&](Value* v, const char* method) {
+    const PyNumberMethods* number = t.typeOf(v)->tp_as_number;
+    return !(number && number->nb_index) && (v->kind != Kind::Instance || !overrides(t, v, method));
+  };
+  // In place a left operand of a class of its own is asked as a sequence, whatever it is.
+  const bool ownNumber = op >= kInplace && a->kind == Kind::Instance && coreType(t.typeOf(a)) && !overrides(t, a, names.method);
+  if (const PySequenceMethods* sequence = t.typeOf(b)->tp_as_sequence; ownNumber && sequence && sequence->sq_repeat && b->kind != Kind::Instance)
+    badOperands(t, op, a, b);
+  if ((isRepeated(a, names.method) && saysNothing(b, names.reflected)) || (isRepeated(b, names.reflected) && saysNothing(a, names.method)))
+    badOperands(t, op, a, b);
+}
+
 }  // namespace
 
 Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
@@ -324,8 +349,12 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     for (int side = 0; side < 2; side++) {
       // An index times a sequence.
       Value *sequence = side ? b : a, *&times = side ? a : b;
-      bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (isReal(sequence) && PySequence_Check(realObject(sequence)));
-      if (!repeats || times->kind != Kind::Instance || overrides(t, times, "__mul__") || overrides(t, times, "__rmul__")) continue;
+      const PySequenceMethods* methods = isReal(sequence) ? Py_TYPE(realObject(sequence))->tp_as_sequence : nullptr;
+      bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (methods && methods->sq_repeat);
+      const PySequenceMethods* own = side ? t.typeOf(times)->tp_as_sequence : nullptr;
+      if (!repeats || (side && inplace) || (own && own->sq_repeat) || times->kind != Kind::Instance || overrides(t, times, "__mul__") ||
+          overrides(t, times, "__rmul__"))
+        continue;
       if (Value* index = indexValue(t, times)) times = index;
     }
   if (Value* v = openNumberOp(t, base, a, b)) return v;
@@ -346,6 +375,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   }
   if (base == 6 && ca && PyUnicode_Check(ca)) return percentText(t, ca, a, b);
   const OperatorNames& names = kBinary[base];
+  if (base == 5) refuseRepetition(t, op, a, b);
   if (Value* v = inheritedOp(t, op, a, b)) return v;
   if (inplace) {
     if (a->kind == Kind::Instance) {
@@ -366,15 +396,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     // The builtin type's own method answers only where the class has not put another in its place.
     bool leftIsNative = a->kind != Kind::Instance || !overrides(t, a, names.method);
     bool rightIsNative = ta != tb && (b->kind != Kind::Instance || !overrides(t, b, names.reflected));
-    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative)) {
-      try {
-        return binaryOp(t, op, x ? x : a, y ? y : b);
-      } catch (Raised& raised) {
-        // The classes are named, not what they derive from.
-        if (base != 6 && isA(t, raised.exception, PyExc_TypeError)) badOperands(t, op, a, b);
-        throw;
-      }
-    }
+    if (Value* x = coreOf(t, a), *y = coreOf(t, b); (x || y) && (leftIsNative || rightIsNative))
+      return onCores(t, [&] { return binaryOp(t, op, x ? x : a, y ? y : b); });
     refuseOwnMethod(t, a, names.method);
     if (base != 5 || b->kind == Kind::Instance) refuseOwnMethod(t, b, names.reflected);
     badOperands(t, op, a, b);

@@ -12,7 +12,7 @@ Value* percentText(Trace& t, PyObject* format, Value* formatValue, Value* values
     if (!copy) unsupported(BreakReason::UnsupportedText, "% with " + describe(values));
     return t.real(native(t, PyUnicode_Format(format, copy.get())));
   }
-  std::vector<Value*> parts = asTuple(values) ? itemsOf(t, values) : std::vector<Value*>{values};
+  std::vector<Value*> parts = asTuple(values) ? itemsOf(t, asTuple(values)) : std::vector<Value*>{values};
   ObjectRef args = checked(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
   bool late = false;
   for (size_t i = 0; i < parts.size(); i++) {

@@ -126,6 +126,16 @@ PyTypeObject* coreType(PyTypeObject* type);
 Value* coreOf(Trace& t, Value* v);
 // The same, where the class has none of these methods written in Python.
 Value* coreUnless(Trace& t, Value* v, std::initializer_list<const char*> methods);
+// The action is done with such plain values in the place of objects. The error would name their class: it is CPython's to raise.
+template <typename Action>
+auto onCores(Trace& t, Action action, PyObject* error = PyExc_TypeError) {
+  try {
+    return action();
+  } catch (const Raised& r) {
+    if (!isA(t, r.exception, error)) throw;
+  }
+  unsupported(BreakReason::UnsupportedOperator, "an error about an object of a class that is derived from a number or text");
+}
 // The type of v has a method of that name that is no C code of a builtin type.
 bool overrides(Trace& t, Value* v, const char* method);
 

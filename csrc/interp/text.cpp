@@ -145,9 +145,14 @@ Value* joinText(Trace& t, const std::vector<Value*>& parts) {
   return t.real(native(t, PyUnicode_Join(empty.get(), texts.get())));
 }
 
-}  // namespace
+// What a method of the program gave for a text.
+Value* textBy(Trace& t, const char* method, Value* made) {
+  PyTypeObject* type = t.typeOf(made);
+  if (!PyType_IsSubtype(type, &PyUnicode_Type)) raise(t, PyExc_TypeError, std::string(method) + " returned non-string (type " + type->tp_name + ")");
+  return made;
+}
 
-Value* repr(Trace& t, Value* v) {
+Value* slotRepr(Trace& t, Value* v) {
   if (isTensor(v) || isLateText(v) || isNumber(v) || showsAddress(v))
     if (Value* late = lateText(t, importedObject("builtins", "repr"), {{v}, {}})) return late;
   // By Python code of importlib, which reads what the trace may have written.
@@ -208,7 +213,7 @@ Value* repr(Trace& t, Value* v) {
   unsupported(BreakReason::UnsupportedText, "the text of " + describe(v));
 }
 
-Value* str(Trace& t, Value* v) {
+Value* slotStr(Trace& t, Value* v) {
   if (isLateText(v) && t.typeOf(v) == &PyUnicode_Type) return v;
   if (isLateText(v)) return lateText(t, reinterpret_cast<PyObject*>(&PyUnicode_Type), {{v}, {}});
   if (isTensor(v) || isNumber(v))
@@ -272,8 +277,13 @@ Value* str(Trace& t, Value* v) {
       return items.size() == 1 ? str(t, items[0]) : repr(t, args);
     }
   }
-  return repr(t, v);
+  return slotRepr(t, v);
 }
+
+}  // namespace
+
+Value* repr(Trace& t, Value* v) { return textBy(t, "__repr__", slotRepr(t, v)); }
+Value* str(Trace& t, Value* v) { return textBy(t, "__str__", slotStr(t, v)); }
 
 Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   if (conversion == 1) v = str(t, v);
@@ -286,9 +296,15 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   PyObject* cs = spec ? t.constant(spec) : nullptr;
   if (spec && !cs) unsupported(BreakReason::UnsupportedText, "a format specification made from " + describe(spec));
   if (Value* core = coreUnless(t, v, {"__format__"});
-      core &&
-      ((!overrides(t, v, "__str__") && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) || (cs && PyUnicode_GET_LENGTH(cs) != 0)))
-    return format(t, core, spec, 0);
+      core && ((!overrides(t, v, "__str__") && (t.typeOf(core) == &PyUnicode_Type || !overrides(t, v, "__repr__"))) ||
+               (cs && PyUnicode_GET_LENGTH(cs) != 0))) {
+    Value* made = onCores(
+        t, [&] { return format(t, core, spec, 0); }, PyExc_ValueError);
+    // Where there is nothing to do to it CPython gives the object itself.
+    if (cs && PyUnicode_GET_LENGTH(cs) != 0 && t.typeOf(core) == &PyUnicode_Type && t.constant(made) && t.constant(made) == t.constant(core))
+      unsupported(BreakReason::UnsupportedText, "a text of a class of its own, which is given back");
+    return made;
+  }
   const bool specified = cs && (!PyUnicode_Check(cs) || PyUnicode_GET_LENGTH(cs) != 0);
   if (isTensor(v) && specified && !isOverridden(t, CallArgs{{v}, {}})) {
     auto* tensor = as<TensorValue>(v);
@@ -315,7 +331,7 @@ Value* format(Trace& t, Value* v, Value* spec, int conversion) {
   }
   if (isTensor(v) || isLateText(v) || isNumber(v))
     if (Value* late = lateText(t, importedObject("builtins", "format"), spec ? CallArgs{{v, spec}, {}} : CallArgs{{v}, {}})) return late;
-  if (v->kind == Kind::Instance) {
+  if (v->kind == Kind::Instance || (isReal(v) && PyExceptionInstance_Check(realObject(v)))) {
     Value* method = specialMethod(t, v, "__format__");
     auto* bound = method && method->kind == Kind::BoundMethod ? as<BoundMethodValue>(method) : nullptr;
     if (bound && isPythonFunction(bound->function)) return call1(t, method, spec ? spec : t.string(""));

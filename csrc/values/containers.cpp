@@ -247,7 +247,9 @@ DictKey Trace::keyOf(Value* key) {
         return asked;
       }
       unsupported(BreakReason::HashOrCompare, std::string("a dict or set key of type ") + typeOf(key)->tp_name + " that holds objects");
-    case Kind::DictView: raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
+    case Kind::DictView:
+      if (as<DictViewValue>(key)->what == DictViewValue::Values) return identityKey(key, nullptr);
+      raise(*this, PyExc_TypeError, std::string("unhashable type: '") + typeOf(key)->tp_name + "'");
     case Kind::Array: unsupported(BreakReason::HashOrCompare, "a numpy array as a key");
     case Kind::Instance: {
       auto* i = as<InstanceValue>(key);

@@ -186,6 +186,11 @@ bool readsAttributesInC(PyTypeObject* type) {
          reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped != reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
+PyObject* fieldsName() {
+  static PyObject* name = PyUnicode_InternFromString("_fields");
+  return name;
+}
+
 }  // namespace
 
 Value* Trace::twinOf(PyObject* object, const Source* source) {
@@ -248,7 +253,7 @@ Value* Trace::wrap(PyObject* object, const Source* source) {
       auto* v = make<ListValue>();
       v->loaded = false;
       heap = v;
-    } else if (PyTuple_Check(object) && (type->tp_dictoffset == 0 || PyObject_HasAttrString(object, "_fields"))) {
+    } else if (PyTuple_Check(object) && (type->tp_dictoffset == 0 || typeLookup(type, fieldsName()))) {
       auto* v = make<TupleValue>();
       v->loaded = false;
       heap = v;

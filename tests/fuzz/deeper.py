@@ -341,9 +341,8 @@ class DeepWriter(WideWriter):
             self.name("shape") or "o",
         )
         self.say(f"match {subject}:")
-        self.depth += 1
         a, b = self.fresh(), self.fresh()
-        patterns = [
+        patterns: list[tuple[str, str | None]] = [
             (f"Point({a}, 0.5)", "int"),
             (f"Point(a=1 | 2 as {a}, items=[*_, {b}])", "int"),
             (f"Pair({a}, {b}) if {a} > {b}", "int"),
@@ -356,15 +355,7 @@ class DeepWriter(WideWriter):
             (f"{{'a': {a}, **{b}}}", "list"),
         ]
         start = self.draw(st.integers(0, len(patterns) - 1))
-        for pattern, bound in (patterns[start:] + patterns[:start])[: self.draw(st.integers(2, 4))]:
-            self.say(f"case {pattern}:")
-            inside = self.scope.inside()
-            inside.names.setdefault(bound, []).append(a)
-            self.block(2, inside)
-        if self.chance(60):
-            self.say("case _:")
-            self.block(2)
-        self.depth -= 1
+        self.cases((patterns[start:] + patterns[:start])[: self.draw(st.integers(2, 4))], a)
 
     # ---- functions -----------------------------------------------------------------------------------------------------
 

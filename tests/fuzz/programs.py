@@ -662,9 +662,8 @@ class Writer:
     def match_(self) -> None:
         kind = self.one("int", "list", "dict", "box", "str", "tuple")
         self.say(f"match {self.expr(kind)}:")
-        self.depth += 1
         a, b = self.fresh(), self.fresh()
-        patterns = {
+        patterns: list[tuple[str, str | None]] = {
             "int": [("0 | 1", None), (f"int({a})", "int"), (f"{a} if {self.expr('bool')}", "int")],
             "list": [(f"[{a}, *{b}]", "int"), ("[]", None), (f"[{a}, {b}]", "int"), ("[1, _, *_]", None)],
             "dict": [(f"{{'a': {a}, **{b}}}", "int"), (f"{{'b': {a}}}", "int"), ("{}", None)],
@@ -672,11 +671,16 @@ class Writer:
             "str": [("'s' | 'two words'", None), (f"str() as {a}", "str")],
             "tuple": [(f"({a}, {b})", "int"), (f"(1, *{b})", None), (f"tuple({a})", None)],
         }[kind]
-        for pattern, bound in patterns[: self.draw(st.integers(1, len(patterns)))]:
+        self.cases(patterns[: self.draw(st.integers(1, len(patterns)))], a)
+
+    def cases(self, patterns: list[tuple[str, str | None]], name: str) -> None:
+        """Inside a match: a block for each pattern, and the kind of what it binds to the name, if it does."""
+        self.depth += 1
+        for pattern, bound in patterns:
             self.say(f"case {pattern}:")
             inside = self.scope.inside()
             if bound:
-                inside.names.setdefault(bound, []).append(a)
+                inside.names.setdefault(bound, []).append(name)
             self.block(2, inside)
         if self.chance(60):
             self.say("case _:")
