@@ -22,17 +22,15 @@ Value* typeValue(Trace& t, Value* v) {
   return t.wrap(type, t.sources.pinned(type));
 }
 
-Value* sizeOf(Trace& t, std::vector<Value*> items) {
-  for (Value* v : items) {
-    if (isNumber(v) || t.typeOf(v) == &PyLong_Type) continue;
-    // What else is a size, and what is none, torch says.
-    PyObject* given = isTensor(v) ? nullptr : t.snapshot(t.list(items));
-    if (!given) unsupported(BreakReason::BuiltinCall, "torch.Size of " + describe(v));
-    ObjectRef size = native(t, PyObject_CallOneArg(reinterpret_cast<PyObject*>(sizeType()), given));
-    for (size_t i = 0; i < items.size(); i++) items[i] = t.realShared(PyTuple_GET_ITEM(size.get(), static_cast<Py_ssize_t>(i)));
-    break;
+Value* sizeOf(Trace& t, std::vector<Value*> sizes) {
+  for (size_t i = 0; i < sizes.size(); i++) {
+    if (isNumber(sizes[i]) || t.typeOf(sizes[i]) == &PyLong_Type) continue;
+    Value* index = indexValue(t, sizes[i]);
+    if (!index)
+      raise(t, PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item " + std::to_string(i) + " is '" + t.typeOf(sizes[i])->tp_name + "')");
+    sizes[i] = t.typeOf(index) == &PyLong_Type ? index : t.integer(PyLong_AsLongLong(t.constant(index)));
   }
-  return t.tuple(std::move(items), sizeType());
+  return t.tuple(std::move(sizes), sizeType());
 }
 
 namespace {

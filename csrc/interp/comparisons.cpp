@@ -269,8 +269,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
     return isReal(v) && t.isConstant(v) && !PyAnySet_Check(realObject(v)) && !PyType_HasFeature(Py_TYPE(realObject(v)), Py_TPFLAGS_HEAPTYPE);
   };
   if ((isView(a) && isPlain(b)) || (isView(b) && isPlain(a))) {
-    if (op == Py_EQ || op == Py_NE) return t.boolean(op == Py_NE);
-    notOrdered(t, op, a, b);
+    return compareUnrelated(t, op, a, b);
   }
   if ((isView(a) && (isView(b) || setLike(b))) || (isView(b) && setLike(a))) {
     auto within = [&](Value* inner, Value* outer) {

@@ -334,12 +334,15 @@ std::vector<Value*> resolvedBases(Trace& t, const std::vector<Value*>& stated) {
 
 Value* makeClass(Trace& t, PyTypeObject* meta, Value* name, Value* bases, Value* names, CallArgs keywords) {
   PyObject* text = t.constant(name);
-  auto shown = [&](Value* v) { return isReal(v, Py_None) ? std::string("None") : std::string(t.typeOf(v)->tp_name); };
   // What is no str, tuple or dict, CPython names in its message.
-  if (!PyType_IsSubtype(t.typeOf(name), &PyUnicode_Type)) raise(t, PyExc_TypeError, "type.__new__() argument 1 must be str, not " + shown(name));
-  if (!PyType_FastSubclass(t.typeOf(bases), Py_TPFLAGS_TUPLE_SUBCLASS))
-    raise(t, PyExc_TypeError, "type.__new__() argument 2 must be tuple, not " + shown(bases));
-  if (!asDict(names)) raise(t, PyExc_TypeError, "type.__new__() argument 3 must be dict, not " + shown(names));
+  auto mustBe = [&](int number, const char* type, Value* v) {
+    raise(t, PyExc_TypeError,
+          std::string("type.__new__() argument ") + std::to_string(number) + " must be " + type + ", not " +
+              (isReal(v, Py_None) ? "None" : t.typeOf(v)->tp_name));
+  };
+  if (!PyType_IsSubtype(t.typeOf(name), &PyUnicode_Type)) mustBe(1, "str", name);
+  if (!PyType_FastSubclass(t.typeOf(bases), Py_TPFLAGS_TUPLE_SUBCLASS)) mustBe(2, "tuple", bases);
+  if (!asDict(names)) mustBe(3, "dict", names);
   if (!text || !PyUnicode_Check(text)) unsupported(BreakReason::ClassStatement, "a class whose name is " + describe(name));
   std::vector<Value*> baseValues = itemsOf(t, bases);
   static PyObject* entriesName = named("__mro_entries__");
