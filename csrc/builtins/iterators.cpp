@@ -145,7 +145,9 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
     t.complete(dict);
     it->stop = iterationState(dict);
   }
-  it->subject = t.list(itemsOf(t, asTuple(v) ? asTuple(v) : v));
+  // Whatever its __iter__ says.
+  Value* held = v->kind != Kind::Instance ? v : asTuple(v) ? static_cast<Value*>(asTuple(v)) : dict ? static_cast<Value*>(dict) : v;
+  it->subject = t.list(itemsOf(t, held));
   return it;
 }
 

@@ -164,6 +164,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
         op = kSwapped[op];
       }
     }
+    if (Value* y = takesInC(t, -1, a, b) ? coreOf(t, b) : nullptr) return compareOp(t, op, a, y);
     // What C code of the left operand's builtin base compares is not asked of the right one.
     if (Value* x = coreOf(t, a), *y = coreOf(t, b); x && (y || isReal(b)) && !overrides(a, op) && !(op == Py_NE && overrides(a, Py_EQ))) try {
         return compareOp(t, op, x, y ? y : b);

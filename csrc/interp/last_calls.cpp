@@ -5,6 +5,7 @@
 #include "cpython/compat.h"
 #include "interp/intrinsics.h"
 #include "interp/lifetimes.h"
+#include "interp/operator_parts.h"
 
 namespace cdynamo {
 
@@ -90,6 +91,7 @@ LastCall lastOperator(Trace& t, int op, Value* left, Value* right) {
   // "..." % v is formatting, whatever v is.
   PyTypeObject* type = t.typeOf(left);
   if (op % 13 == 6 && (PyType_FastSubclass(type, Py_TPFLAGS_UNICODE_SUBCLASS) || PyType_FastSubclass(type, Py_TPFLAGS_BYTES_SUBCLASS))) return {};
+  if (takesInC(t, op % 13, left, right)) return {};
   Value* method = pythonMethod(t, right, reflectedMethod(op));
   constexpr int kInPlaceAdd = 13;
   if (!method) return op == kInPlaceAdd ? lastInPlaceConcat(t, left, right) : LastCall{};

@@ -385,6 +385,7 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
   }
   if (a->kind == Kind::Instance || b->kind == Kind::Instance) {
     PyTypeObject *ta = t.typeOf(a), *tb = t.typeOf(b);
+    if (Value* y = takesInC(t, base, a, b) ? coreOf(t, b) : nullptr) return binaryOp(t, op, a, y);
     bool reflectedFirst = b->kind == Kind::Instance && overloadsReflected(t, a, b, names.reflected);
     if (reflectedFirst)
       if (Value* v = trySpecial(t, b, names.reflected, a)) return v;
@@ -454,6 +455,17 @@ Value* unaryOp(Trace& t, char op, Value* v) {
     if (Value* method = specialMethod(t, v, name)) return call(t, method, {});
   refuseOwnMethod(t, v, name);
   raise(t, PyExc_TypeError, std::string("bad operand type for unary ") + op + ": '" + t.typeOf(v)->tp_name + "'");
+}
+
+bool takesInC(Trace& t, int base, Value* left, Value* right) {
+  PyTypeObject* type = isReal(left) ? Py_TYPE(realObject(left)) : nullptr;
+  PyTypeObject* core = type && right->kind == Kind::Instance ? coreType(t.typeOf(right)) : nullptr;
+  if (!core || PyType_IsSubtype(t.typeOf(right), type)) return false;  // of a derived class: that is asked first
+  const bool isInt = core == &PyLong_Type, isFloat = core == &PyFloat_Type;
+  if (type == &PyLong_Type || type == &PyBool_Type) return isInt && base != 4;
+  auto isAmong = [&](std::initializer_list<int> known) { return base < 0 || std::find(known.begin(), known.end(), base) != known.end(); };
+  if (type == &PyFloat_Type) return (isInt || isFloat) && isAmong({0, 2, 5, 6, 8, 10, 11});
+  return type == &PyComplex_Type && (isInt || isFloat || core == &PyComplex_Type) && isAmong({0, 5, 8, 10, 11});
 }
 
 Value* trySpecial(Trace& t, Value* self, const char* name, Value* other) {

@@ -4,6 +4,7 @@ classes with random special methods that note who calls them.
     operations.py [--seed N] [--count N]
 """
 
+# ruff: noqa: SIM905
 from __future__ import annotations
 
 import argparse
@@ -65,173 +66,25 @@ class Sized:
 
 # ---- what is operated on ---------------------------------------------------------------------------------------------
 
-ARGUMENTS = [
-    "None",
-    "True",
-    "0",
-    "1",
-    "-1",
-    "3",
-    "2.5",
-    "-0.0",
-    "1j",
-    "'a'",
-    "''",
-    "'b,c'",
-    "b'a'",
-    "[1, 2]",
-    "[]",
-    "(1, 'a')",
-    "()",
-    "{}",
-    "{'a': 1}",
-    "{1, 2}",
-    "frozenset({1})",
-    "range(3)",
-    "slice(1)",
-    "slice(None, None, -1)",
-    "iter([1, 2])",
-    "Index(1)",
-    "Index(-1)",
-    "Int(2)",
-    "Text('a')",
-    "List([3])",
-    "Tuple((1,))",
-    "Dict(a=1)",
-    "Set({1})",
-    "Float(1.5)",
-    "Equal(1)",
-    "Equal('a')",
-    "Less(1)",
-    "Sized(2)",
-    "object",
-    "len",
-    "int",
-    "str",
-    "NotImplemented",
-    "...",
-    "float('inf')",
-    "[[1], [2]]",
-    "[('k', 1)]",
-    "{1: 2, 3: 4}",
-    "collections.deque([1, 2])",
-    "collections.Counter('aab')",
-    "(i * 2 for i in (1, 2))",
-    "'ß'",
-    "'A'",
-    "'%s'",
-    "'{}'",
-    "'12'",
-    "' x '",
-    "'utf-8'",
-]
-SUBJECTS = [
-    "'abc'",
-    "'a,b,,c'",
-    "' Ab1 '",
-    "''",
-    "'ßx%s'",
-    "Text('abc')",
-    "'{} {a}'",
-    "'\\t12'",
-    "b'abc'",
-    "b'a,b'",
-    "b''",
-    "5",
-    "-7",
-    "0",
-    "10**18",
-    "True",
-    "Int(6)",
-    "2.5",
-    "-0.0",
-    "float('nan')",
-    "Float(2.0)",
-    "1+2j",
-    "0j",
-    "[3, 1, 2]",
-    "['a', 'b']",
-    "[]",
-    "[1, 2.0, True]",
-    "List([3, 1])",
-    "[[1], [2]]",
-    "(3, 1, 2)",
-    "()",
-    "Tuple((1, 2))",
-    "('a', 1)",
-    "{'a': 1, 'b': 2}",
-    "{}",
-    "{1: 2}",
-    "Dict(a=1)",
-    "collections.OrderedDict(a=1, b=2)",
-    "collections.defaultdict(list, {'a': [1]})",
-    "collections.Counter('aab')",
-    "{1, 2, 3}",
-    "set()",
-    "{'a'}",
-    "Set({1, 2})",
-    "frozenset({1, 2})",
-    "frozenset()",
-    "range(5)",
-    "range(5, 0, -2)",
-    "range(0)",
-    "slice(1, 5, 2)",
-    "slice(None)",
-    "collections.deque([1, 2, 3])",
-    "collections.deque([1, 2], 2)",
-    "{'a': 1, 'b': 2}.keys()",
-    "{'a': 1}.items()",
-    "{'a': 1}.values()",
-]
-OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "@"]
-COMPARISONS = ["==", "!=", "<", "<=", ">", ">=", "in", "is"]
-BUILTINS = [
-    "abs",
-    "all",
-    "any",
-    "ascii",
-    "bin",
-    "bool",
-    "bytes",
-    "callable",
-    "chr",
-    "complex",
-    "dict",
-    "divmod",
-    "enumerate",
-    "filter",
-    "float",
-    "format",
-    "frozenset",
-    "getattr",
-    "hasattr",
-    "hex",
-    "int",
-    "isinstance",
-    "issubclass",
-    "iter",
-    "len",
-    "list",
-    "map",
-    "max",
-    "min",
-    "next",
-    "oct",
-    "ord",
-    "pow",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "slice",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-    "type",
-    "zip",
-]
+ARGUMENTS = (
+    "None;True;0;1;-1;3;2.5;-0.0;1j;'a';'';'b,c';b'a';[1, 2];[];(1, 'a');();{};{'a': 1};{1, 2};frozenset({1});range(3);slice(1);"
+    "slice(None, None, -1);iter([1, 2]);Index(1);Index(-1);Int(2);Text('a');List([3]);Tuple((1,));Dict(a=1);Set({1});Float(1.5);Equal(1);"
+    "Equal('a');Less(1);Sized(2);object;len;int;str;NotImplemented;...;float('inf');[[1], [2]];[('k', 1)];{1: 2, 3: 4};"
+    "collections.deque([1, 2]);collections.Counter('aab');(i * 2 for i in (1, 2));'\u00df';'A';'%s';'{}';'12';' x ';'utf-8'"
+).split(";")
+SUBJECTS = (
+    "'abc';'a,b,,c';' Ab1 ';'';'\u00dfx%s';Text('abc');'{} {a}';'\\t12';b'abc';b'a,b';b'';5;-7;0;10**18;True;Int(6);2.5;-0.0;float('nan');Float(2.0);"
+    "1+2j;0j;[3, 1, 2];['a', 'b'];[];[1, 2.0, True];List([3, 1]);[[1], [2]];(3, 1, 2);();Tuple((1, 2));('a', 1);{'a': 1, 'b': 2};{};{1: 2};"
+    "Dict(a=1);collections.OrderedDict(a=1, b=2);collections.defaultdict(list, {'a': [1]});collections.Counter('aab');{1, 2, 3};set();{'a'};"
+    "Set({1, 2});frozenset({1, 2});frozenset();range(5);range(5, 0, -2);range(0);slice(1, 5, 2);slice(None);collections.deque([1, 2, 3]);"
+    "collections.deque([1, 2], 2);{'a': 1, 'b': 2}.keys();{'a': 1}.items();{'a': 1}.values()"
+).split(";")
+OPERATORS = "+ - * / // % ** & | ^ << >> @".split()
+COMPARISONS = "== != < <= > >= in is".split()
+BUILTINS = (
+    "abs all any ascii bin bool bytes callable chr complex dict divmod enumerate filter float format frozenset getattr hasattr hex int "
+    "isinstance issubclass iter len list map max min next oct ord pow range repr reversed round set slice sorted str sum tuple type zip"
+).split()
 FUNCTIONS = [
     *BUILTINS,
     *BUILTINS,
@@ -295,10 +148,10 @@ STATEMENTS = [
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 METHODS: dict[str, tuple[str, list[str]]] = {}
-for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul"]:
+for _name in "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split():
     for _form in ("", "r", "i"):
         METHODS[f"__{_form}{_name}__"] = ("self, other", ["self", "1", "other", "NotImplemented", "[1]", "'s'", "raise ValueError('v')"])
-for _name in ["eq", "ne", "lt", "le", "gt", "ge"]:
+for _name in "eq ne lt le gt ge".split():
     METHODS[f"__{_name}__"] = ("self, other", ["True", "False", "NotImplemented", "0", "'x'", "raise ValueError('v')"])
 METHODS |= {
     "__hash__": ("self", ["1", "-1", "2**70", "'a'", "raise TypeError('h')"]),
@@ -350,30 +203,7 @@ USES = [
     *(f"r = s {o} W" for o in OPERATORS + COMPARISONS[:6]),
     *(f"r = W {o} s" for o in OPERATORS + COMPARISONS),
     *(f"s {o}= W" for o in OPERATORS),
-    *(
-        f"r = {f}(s)"
-        for f in [
-            "len",
-            "bool",
-            "list",
-            "tuple",
-            "sorted",
-            "str",
-            "repr",
-            "int",
-            "float",
-            "abs",
-            "round",
-            "next",
-            "max",
-            "sum",
-            "any",
-            "all",
-            "dict",
-            "set",
-            "callable",
-        ]
-    ),
+    *(f"r = {f}(s)" for f in ("len bool list tuple sorted str repr int float abs round next max sum any all dict set callable").split()),
     *("r = s[W]", "r = W in s", "r = s(W)", "r = f'{s}'", "r = f'{s!r:>6}'", "r = '%s' % (s,)", "r = format(s, 'x')", "r = -s"),
     *("r = divmod(s, W)", "r = divmod(W, s)", "r = pow(s, W)", "r = pow(s, 2, W)", "r = list(reversed(s))", "r = operator.length_hint(s)"),
     *("r = copy.copy(s)", "r = copy.deepcopy(s)", "r = s.x", "r = getattr(s, 'x', 3)", "r = hasattr(s, 'x')", "r = [*s]", "r = {**s}"),
