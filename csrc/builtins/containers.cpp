@@ -428,8 +428,10 @@ Value* strFormat(Trace& t, CallArgs& a) {
   PyObject* self = t.constant(a.args.at(0));
   if (!self) unsupported(BreakReason::UnsupportedText, "str.format");
   bool objects = false;
-  for (size_t i = 1; i < a.args.size(); i++) objects |= a.args[i]->kind == Kind::Instance && !isLateText(a.args[i]);
-  for (auto& [name, v] : a.kwargs) objects |= v->kind == Kind::Instance && !isLateText(v);
+  // A defaultdict may be given a new item by a field.
+  auto isObject = [&](Value* v) { return (v->kind == Kind::Instance && !isLateText(v)) || (asDict(v) && defaultFactory(t, asDict(v))); };
+  for (size_t i = 1; i < a.args.size(); i++) objects |= isObject(a.args[i]);
+  for (auto& [name, v] : a.kwargs) objects |= isObject(v);
   if (objects) {
     // Field by field, as string.Formatter does it.
     DictValue* kwargs = t.dict();

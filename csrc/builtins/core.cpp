@@ -248,7 +248,8 @@ Value* builtinDivmod(Trace& t, CallArgs& a) {
 }
 
 Value* builtinPow(Trace& t, CallArgs& a) {
-  if (a.args.size() == 2 && a.kwargs.empty()) return binaryOp(t, 8, a.args[0], a.args[1]);
+  const bool noModulus = a.args.size() == 2 || (a.args.size() == 3 && isReal(a.args[2], Py_None));
+  if (noModulus && a.kwargs.empty()) return binaryOp(t, 8, a.args[0], a.args[1]);
   Value* v = viaNative(t, a, builtinObject("pow"), "__pow__");
   if (isReal(v, Py_NotImplemented)) unsupported(BreakReason::BuiltinCall, "pow() of what does not fit");
   return v;

@@ -145,6 +145,8 @@ Value* builtinReversed(Trace& t, CallArgs& a) {
     t.complete(dict);
     it->stop = iterationState(dict);
   }
+  if (v->kind == Kind::Instance && asTuple(v) && (overrides(t, v, "__len__") || overrides(t, v, "__getitem__")))
+    unsupported(BreakReason::UnsupportedIteration, "reversing " + describe(v));
   // Whatever its __iter__ says.
   Value* held = v->kind != Kind::Instance ? v : asTuple(v) ? static_cast<Value*>(asTuple(v)) : dict ? static_cast<Value*>(dict) : v;
   it->subject = t.list(itemsOf(t, held));

@@ -237,11 +237,11 @@ Value* nativeArgument(Trace& t, PyObject* callable, Value* v, bool first) {
   if (method && first) return coreOf(t, v);
   const bool text = method && (reinterpret_cast<PyDescrObject*>(callable)->d_type == &PyUnicode_Type);
   if (text && coreType(t.typeOf(v)) == &PyUnicode_Type) {
-    // Of a text nothing is asked either, but where it is formatted.
+    // Of a text nothing is asked either, but where it is formatted, or given back.
     PyObject* name = reinterpret_cast<PyDescrObject*>(callable)->d_name;
-    bool formats = false;
-    for (const char* one : {"__mod__", "__rmod__", "format", "format_map"}) formats |= PyUnicode_CompareWithASCIIString(name, one) == 0;
-    if (!formats) return coreOf(t, v);
+    auto isNamed = [&](const char* one) { return PyUnicode_CompareWithASCIIString(name, one) == 0; };
+    if (isNamed("partition") || isNamed("rpartition")) return nullptr;
+    if (!isNamed("__mod__") && !isNamed("__rmod__") && !isNamed("format") && !isNamed("format_map")) return coreOf(t, v);
   }
   if (text && !coreUnless(t, v, {"__str__", "__repr__", "__format__"})) return nullptr;
   return coreUnless(t, v,

@@ -351,6 +351,8 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
       Value *sequence = side ? b : a, *&times = side ? a : b;
       const PySequenceMethods* methods = isReal(sequence) ? Py_TYPE(realObject(sequence))->tp_as_sequence : nullptr;
       bool repeats = sequence->kind == Kind::List || sequence->kind == Kind::Tuple || (methods && methods->sq_repeat);
+      if (sequence->kind == Kind::Instance && (asList(sequence) || asTuple(sequence)))
+        repeats = !overrides(t, sequence, "__mul__") && !overrides(t, sequence, "__rmul__");
       const PySequenceMethods* own = side ? t.typeOf(times)->tp_as_sequence : nullptr;
       if (!repeats || (side && inplace) || (own && own->sq_repeat) || times->kind != Kind::Instance ||
           overrides(t, times, side ? "__mul__" : "__rmul__"))
@@ -392,8 +394,10 @@ Value* binaryOp(Trace& t, int op, Value* a, Value* b, bool leftAsked) {
     // A sequence joins and repeats after all numbers were asked.
     PyTypeObject* core = coreType(ta);
     const bool isText = core == &PyUnicode_Type || core == &PyBytes_Type;
+    const PyNumberMethods* number = ta->tp_as_number;
+    const bool isAsked = number && (base == 0 ? number->nb_add : number->nb_multiply);
     const bool sequence =
-        a->kind == Kind::Instance && (base == 0 || base == 5) && (asList(a) || asTuple(a) || isText) && !overrides(t, a, names.method);
+        a->kind == Kind::Instance && (base == 0 || base == 5) && !isAsked && (asList(a) || asTuple(a) || isText) && !overrides(t, a, names.method);
     if (a->kind == Kind::Instance && !leftAsked && !sequence)
       if (Value* v = trySpecial(t, a, names.method, b)) return v;
     if (b->kind == Kind::Instance && !reflectedFirst && ta != tb && (!sequence || overrides(t, b, names.reflected)))

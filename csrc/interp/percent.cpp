@@ -21,10 +21,17 @@ Value* percentText(Trace& t, PyObject* format, Value* formatValue, Value* values
       const char* utf8 = PyUnicode_AsUTF8(format);
       if (!utf8) PyErr_Clear();
       std::string text = utf8 ? utf8 : "%";
-      for (size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 2))
+      size_t fields = 0;
+      for (size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 2)) {
         if (at + 1 >= text.size() || (text[at + 1] != 's' && text[at + 1] != '%'))
           unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
-      parts[i] = str(t, parts[i]);
+        fields += text[at + 1] == 's';
+      }
+      // What no field takes is not asked for its text; an object with items may be left over.
+      const bool taken = i < fields;
+      if (!taken && !asTuple(values) && !isTensor(parts[i]) && t.typeOf(parts[i])->tp_as_mapping && t.typeOf(parts[i])->tp_as_mapping->mp_subscript)
+        unsupported(BreakReason::UnsupportedText, "% with " + describe(parts[i]));
+      parts[i] = taken || isTensor(parts[i]) ? str(t, parts[i]) : t.none();
       PyObject* c = t.constant(parts[i]);
       late |= !c;
       part = ObjectRef::share(c ? c : Py_None);

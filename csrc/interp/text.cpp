@@ -356,7 +356,11 @@ std::string describe(Value* v) {
     case Kind::Real: {
       PyObject* object = realObject(v);
       ObjectRef module, name;
-      if (PyCallable_Check(object)) {
+      // What has attributes by code of the program is not asked.
+      getattrofunc reads = Py_TYPE(object)->tp_getattro;
+      const bool inC =
+          !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) || reads == PyObject_GenericGetAttr || reads == PyType_Type.tp_getattro;
+      if (PyCallable_Check(object) && inC) {
         name = ObjectRef::steal(PyObject_GetAttrString(object, "__qualname__"));
         PyErr_Clear();
         module = ObjectRef::steal(PyObject_GetAttrString(object, "__module__"));
