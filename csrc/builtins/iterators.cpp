@@ -2,6 +2,7 @@
 #include "base/lookup.h"
 #include "builtins/table.h"
 #include "cpython/compat.h"
+#include "cpython/generators.h"
 #include "interp/frame.h"
 #include "interp/intrinsics.h"
 #include "interp/local_classes.h"
@@ -30,7 +31,7 @@ bool isCallable(Trace& t, Value* v) {
 Value* builtinIter(Trace& t, CallArgs& a) {
   expectArgs(a, 1, 2);
   if (a.args.size() == 1) return iterate(t, a.args[0]);
-  if (!isCallable(t, a.args[0])) raise(t, PyExc_TypeError, "iter(v, w): v must be callable");
+  if (!isCallable(t, a.args[0])) throw WrongArguments{};
   auto* it = iterator(t, IteratorValue::CallIter, &PyCallIter_Type);
   it->subject = a.args[0];
   it->inputs = {a.args[1]};
@@ -379,6 +380,7 @@ void setTraceback(Trace& t, Value* exception, Value* traceback) {
 Value* generatorThrow(Trace& t, CallArgs& a) {
   auto* g = selfGenerator(t, a);
   expectArgs(a, 2, 4);
+  if (a.args.size() > 2 && oldThrowWarns()) unsupported(BreakReason::Output, "throw() with a class and a value, which warns");
   ReturnTo tail = std::exchange(t.tail, ReturnTo::Native);
   Value* e = a.args[1];
   Value* given = a.args.size() > 2 && !isReal(a.args[2], Py_None) ? a.args[2] : nullptr;

@@ -117,3 +117,5 @@ int generatorSlots(PyObject* generator) {
   return ((PyGenObject*)generator)->gi_code->co_nlocalsplus;
 #endif
 }
+
+int oldThrowWarns(void) { return PY_VERSION_HEX >= 0x030C0000; }

@@ -37,6 +37,9 @@ void setStopIteration(PyObject* result);
 // It has ended. -1 with an error set.
 int finishGenerator(PyObject* generator);
 
+// Whether throw(type, value) warns.
+int oldThrowWarns(void);
+
 #ifdef __cplusplus
 }
 #endif

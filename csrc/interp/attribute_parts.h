@@ -9,7 +9,7 @@ namespace cdynamo {
 // The interned string, kept for the life of the process.
 PyObject* interned(const char* text);
 // What a function keeps beside its __dict__, and a program may set.
-inline bool isFunctionName(const std::string& a) { return a == "__name__" || a == "__qualname__" || a == "__module__" || a == "__doc__"; }
+bool isFunctionName(const std::string& attribute);
 // For messages.
 std::string textOf(PyObject* name);
 

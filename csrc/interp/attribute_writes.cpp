@@ -50,6 +50,8 @@ bool setFunctionField(Trace& t, FunctionValue* fn, const std::string& name, Valu
   if (isFunctionName(name)) {
     bool text = name == "__name__" || name == "__qualname__";
     if (text && (!value || !PyType_IsSubtype(t.typeOf(value), &PyUnicode_Type))) raise(t, PyExc_TypeError, name + " must be set to a string object");
+    if (name == "__type_params__" && (!value || !PyType_FastSubclass(t.typeOf(value), Py_TPFLAGS_TUPLE_SUBCLASS)))
+      raise(t, PyExc_TypeError, "__type_params__ must be set to a tuple");
     if (!fn->names) t.journal.set(fn->names, t.dict());
     t.dictSet(fn->names, t.keyOf(t.string(name.c_str())), value ? value : t.none());
     return true;

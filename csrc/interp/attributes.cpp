@@ -270,6 +270,16 @@ SuperValue* superValue(Trace& t, Value* object) {
   return t.make<SuperValue>(thisClass, part("__self__"), reinterpret_cast<PyTypeObject*>(t.identity(start)));
 }
 
+}  // namespace
+
+bool isFunctionName(const std::string& attribute) {
+  static const bool hasTypeParams = typeLookup(&PyFunction_Type, interned("__type_params__")) != nullptr;
+  return attribute == "__name__" || attribute == "__qualname__" || attribute == "__module__" || attribute == "__doc__" ||
+         (hasTypeParams && attribute == "__type_params__");
+}
+
+namespace {
+
 Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   std::string attribute = textOf(name);
   auto* code = reinterpret_cast<PyCodeObject*>(fn->code);
@@ -308,6 +318,7 @@ Value* functionAttr(Trace& t, FunctionValue* fn, PyObject* name) {
   if (attribute == "__class__") return t.realShared(reinterpret_cast<PyObject*>(&PyFunction_Type));
   if (attribute == "__get__") return t.make<BoundMethodValue>(t.realShared(typeLookup(&PyFunction_Type, name)), fn);
   if (attribute == "__call__") return fn;
+  if (isFunctionName(attribute)) return t.tuple({});  // __type_params__
   PyObject* d = typeLookup(&PyFunction_Type, name);
   return d ? bindDescriptor(t, d, fn, &PyFunction_Type, name) : nullptr;
 }

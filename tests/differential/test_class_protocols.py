@@ -296,7 +296,7 @@ def in_place_operators(x):
     return x + 1, out, a, b, d, e
 
 
-@case(lambda: (t(3),), skip="*")
+@case(lambda: (t(3),))
 def percent_is_formatting(x):
     return x + 1, outcome(lambda: "a" % Num(1))  # noqa: F507
 

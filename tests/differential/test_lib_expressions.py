@@ -682,7 +682,6 @@ BROKEN: set[str] = {
     "repr({x})",
     "str(decimal.Decimal('1.10').quantize(decimal.Decimal('0.1')))",
     "types.FunctionType(two.__code__, {})(1, 2)",
-    "types.GenericAlias(list, int)",
     "typing.NamedTuple('Q', [('a', int)])(1)",
     "typing.TypeVar('T').__name__",
 }
