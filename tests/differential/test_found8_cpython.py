@@ -471,4 +471,21 @@ def wrappers_without_end(x):
     return x + 1, unwrap(3), unwrap(sys.getrecursionlimit() + 1)
 
 
+@case(lambda: (t(3),), graphs=0)
+def thrown_through_a_delegate(x):
+    def inner():
+        yield 1
+
+    def outer():
+        try:
+            yield from inner()
+        except KeyError:
+            yield 2
+
+    g = outer()
+    next(g)
+    g.throw(ValueError("through"))
+    return x + 1
+
+
 test_found8_cpython = cases.as_test(__name__)
