@@ -148,18 +148,22 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       bool plain = d && Py_TYPE(d) == &PyWrapperDescr_Type && PyType_IsSubtype(t.typeOf(v), reinterpret_cast<PyDescrObject*>(d)->d_type);
       return d && (!plain || polyfillOf(d));
     };
+    auto isOfObject = [&](Value* v, int o) {
+      PyObject* d = lookUp(t, t.typeOf(v), t.keep(checked(PyUnicode_InternFromString(kCompareMethod[o]))));
+      return d && Py_TYPE(d) == &PyWrapperDescr_Type && reinterpret_cast<PyDescrObject*>(d)->d_type == &PyBaseObject_Type;
+    };
     // v's answer; object.__ne__ asks for v's __eq__. Null: none.
     auto ask = [&](Value* v, int o, Value* other) -> Value* {
       if (overrides(v, o)) return trySpecial(t, v, kCompareMethod[o], other);
       if (o != Py_NE || !overrides(v, Py_EQ) || comparesInC(t, v, "__ne__") || coreOf(t, v)) return nullptr;
-      if (v->kind == Kind::Instance && as<InstanceValue>(v)->contents) return nullptr;  // has a __ne__ in C
+      if (!isOfObject(v, Py_NE)) return nullptr;  // a container has a __ne__ in C
       Value* equal = trySpecial(t, v, "__eq__", other);
       return equal ? t.boolean(!truth(t, equal)) : nullptr;
     };
     bool reflectedFirst = ta != tb && isSubtype(t, tb, ta);
     if (reflectedFirst) {
       if (Value* v = ask(b, kSwapped[op], a)) return v;
-      if (!overrides(b, kSwapped[op]) && knowsInC(t, kSwapped[op], b, a)) {
+      if (!overrides(b, kSwapped[op]) && !isOfObject(b, kSwapped[op]) && knowsInC(t, kSwapped[op], b, a)) {
         std::swap(a, b);
         op = kSwapped[op];
       }
@@ -176,7 +180,7 @@ Value* compareOp(Trace& t, int op, Value* a, Value* b) {
       }
     if (a->kind == Kind::Instance && !overrides(a, op) && comparesInC(t, a, kCompareMethod[op]))
       unsupported(BreakReason::UnsupportedComparison, "comparing " + describe(a));
-    if (overrides(a, op) || !knowsInC(t, op, a, b)) {
+    if (overrides(a, op) || isOfObject(a, op) || !knowsInC(t, op, a, b)) {
       if (Value* v = ask(a, op, b)) return v;
       if (!reflectedFirst)
         if (Value* v = ask(b, kSwapped[op], a)) return v;

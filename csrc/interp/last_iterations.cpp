@@ -168,9 +168,9 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
   if (LastCall last = lastChoice(t, callable, args)) return last;
   const size_t at = known.isMethod(callable) ? 1 : 0, count = args.args.size() - at;
   if (args.args.size() <= at) return {};
+  if (callable == known.list) return count == 1 && args.kwargs.empty() ? lastItems(t, args.args[at], -1, true) : LastCall{};
   Value *length, *hint;
-  const bool asksLength =
-      callable == known.list || callable == known.tuple || callable == known.sorted || callable == known.extend || callable == known.bytes;
+  const bool asksLength = callable == known.tuple || callable == known.sorted || callable == known.extend || callable == known.bytes;
   const bool hinted = lengthMethods(t, args.args[at], length, hint);
   if (!runsProgram(t, args.args[at]) && !(asksLength && hinted && canBeIterated(t, args.args[at]))) return {};
   Value *iterable = args.args[at], *self = args.args[0];
@@ -184,7 +184,6 @@ LastCall lastConsumer(Trace& t, PyObject* callable, Value* callableValue, const 
     for (const auto& [name, value] : args.kwargs) t.dictSet(d, t.keyOf(t.realShared(name)), value);
     return d;
   };
-  if (alone && callable == known.list) return lastItems(t, iterable, -1, true);
   if (alone && (callable == known.any || callable == known.all)) return around(t, callable == known.any ? "any_of" : "all_of", {iterable});
   if (alone && callable == known.set) return around(t, "set_of", {iterable});
   if (callable == known.sum) {

@@ -103,9 +103,7 @@ bool enterHandler(FrameState& f, Trace& t, Value* exception) {
 }
 
 // What raises again as it was leaves the traceback of its own frame alone.
-bool addsPlace(const Instr& in) {
-  return in.op != Op::Reraise && in.op != Op::CleanupThrow && !(in.op == Op::RaiseVarargs && in.arg == 0);
-}
+bool addsPlace(const Instr& in) { return in.op != Op::Reraise && in.op != Op::CleanupThrow && !(in.op == Op::RaiseVarargs && in.arg == 0); }
 
 // An exception that exists outside gets its traceback from CPython, which then must raise it.
 void checkRaisable(const FrameState& f, const Value* exception) {

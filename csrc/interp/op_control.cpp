@@ -43,6 +43,8 @@ void handleCallFunctionEx(Trace& t, FrameState& f, const Instr& in) {
     for (const DictEntry& e : d->entries) {
       if (!e.value) continue;
       if (!e.key.constant || !PyUnicode_Check(e.key.constant)) {
+        if (e.key.value && PyType_IsSubtype(t.typeOf(e.key.value), &PyUnicode_Type))
+          unsupported(BreakReason::KeywordUnpacking, "keywords of a class of their own");
         // C code says it in its own words.
         if (callable->kind == Kind::Real && !PyVectorcall_Function(realObject(callable)))
           unsupported(BreakReason::KeywordUnpacking, "keywords that are no names");
